@@ -1,0 +1,8 @@
+#!/usr/bin/env node
+import { checkNode } from './check-node.mjs';
+
+checkNode();
+const { enableCompileCache } = await import('node:module');
+enableCompileCache();
+const { runCommandLine } = await import('../src/cli/main.ts');
+process.exitCode = await runCommandLine(process.argv.slice(2));

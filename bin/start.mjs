@@ -1,0 +1,8 @@
+#!/usr/bin/env node
+import { checkNode } from './check-node.mjs';
+
+checkNode();
+const { enableCompileCache } = await import('node:module');
+enableCompileCache();
+const { main } = await import('../src/main.ts');
+await main();

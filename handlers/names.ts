@@ -1,0 +1,26 @@
+import { closest, distance } from 'fastest-levenshtein';
+
+/** ` Did you mean X?`, when something is near enough. */
+export function hint(word: string, known: readonly string[]): string {
+  if (known.length === 0 || word === '') return '';
+  const nearest = closest(word.toLowerCase(), [...known]);
+  return distance(word.toLowerCase(), nearest) <= Math.max(2, Math.floor(word.length / 3))
+    ? ` Did you mean \`${nearest}\`?`
+    : '';
+}
+
+/** What somebody typed, short and without backticks, for a sentence that is told to that person. */
+export function shown(typed: string): string {
+  const short = [...typed.replaceAll('`', "'")];
+  return short.length > 60 ? `${short.slice(0, 60).join('')}…` : short.join('');
+}
+
+/** A name as the API server takes it (RFC 1123 subdomain). */
+export function isName(name: string): boolean {
+  return name.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name);
+}
+
+/** A name without dots, as namespaces have (RFC 1123 label). */
+export function isLabel(name: string): boolean {
+  return name.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name);
+}

@@ -1,0 +1,91 @@
+import { closest, distance } from 'fastest-levenshtein';
+import type { Deps } from '../src/deps.ts';
+import { diagnose as judge, needsOf } from '../src/diagnose.ts';
+import type { Cluster } from '../src/domain/cluster.ts';
+import { Refused, Transient } from '../src/domain/errors.ts';
+import { afterDiagnosis, type Incident } from '../src/domain/incident.ts';
+import type { Report } from '../src/domain/report.ts';
+import { findResourceOfKind } from '../src/domain/resources.ts';
+import { describeScope, type ScopeRef } from '../src/domain/scope.ts';
+import type { NewPlan } from '../src/ports.ts';
+
+/** Reads the cluster once, judges it, and stores the report with a plan for each offer; the thread follows from that. */
+export async function diagnose(incidentId: string, deps: Deps, signal: AbortSignal): Promise<void> {
+  const incident = await deps.store.findIncident(incidentId);
+  if (!incident || incident.state === 'resolved') return;
+  const access = deps.clusters.get(incident.cluster);
+  if (!access) return giveUp(incident, `Cluster ${incident.cluster} is not configured any more.`, deps);
+  try {
+    const { cluster, cost } = await access.reader.read(
+      { scope: incident.scope, needs: needsOf(deps.catalogue, incident.scope) },
+      signal,
+    );
+    const missing = whyMissing(incident.scope, cluster);
+    if (missing !== undefined) return await giveUp(incident, missing, deps);
+    const report = judge(cluster, incident.scope, deps.catalogue, cost);
+    await deps.store.recordDiagnosis({
+      incident: incident.id,
+      report,
+      asked: incident.diagnoses,
+      plans: plansOf(incident, report, deps),
+      ...afterDiagnosis(report),
+      approvalTtlMs: deps.settings.approvalTtlMs,
+    });
+    await deps.queue.enqueue({ kind: 'refresh', id: incident.id, n: deps.clock.now() });
+  } catch (error) {
+    if (!(error instanceof Transient || error instanceof Refused) || signal.aborted) throw error;
+    await giveUp(incident, error.message, deps);
+  }
+}
+
+async function giveUp(incident: Incident, problem: string, deps: Deps): Promise<void> {
+  deps.log.warn('diagnosis could not be made', { incident: incident.id, problem });
+  await deps.store.recordProblem(incident.id, problem);
+  await deps.queue.enqueue({ kind: 'refresh', id: incident.id, n: deps.clock.now() });
+}
+
+function plansOf(incident: Incident, report: Report, deps: Deps): readonly NewPlan[] {
+  const { uid } = report.cluster;
+  if (uid === null) return [];
+  return report.findings.flatMap((finding) =>
+    finding.offers
+      .filter((offer) => offer.blocked === null && offer.digest !== null)
+      .map((offer) => ({
+        id: deps.ids.next('pln'),
+        finding: finding.id,
+        fault: finding.fault,
+        offer,
+        title:
+          deps.catalogue.remediations.find(({ id }) => id === offer.remediation)?.title(offer.params) ??
+          offer.remediation,
+        clusterUid: uid,
+        requester: incident.requester,
+      })),
+  );
+}
+
+/** Why the object asked about is not there, with the names it may have been meant for; undefined when it is there or was not read. */
+export function whyMissing(scope: ScopeRef, cluster: Cluster): string | undefined {
+  if (scope.kind === 'Cluster') return undefined;
+  const resource = findResourceOfKind(scope.kind);
+  if (!resource || !cluster.isRead(resource) || cluster.findObject(resource, scope.namespace, scope.name))
+    return undefined;
+  const near = nearNames(
+    scope.name,
+    cluster.objects[resource].filter((object) => object.namespace === scope.namespace).map((object) => object.name),
+  );
+  const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
+  return `There is no ${describeScope(scope)} in cluster ${cluster.identity.name ?? 'these files'}.${hint}`;
+}
+
+const MOST_NEAR_NAMES = 3;
+
+/** The names that are close to a name that does not exist, closest first. */
+export function nearNames(name: string, names: readonly string[]): readonly string[] {
+  const first = names.length === 0 ? undefined : closest(name, names);
+  if (first === undefined) return [];
+  return names
+    .filter((candidate) => candidate === first || distance(name, candidate) <= 3)
+    .toSorted((a, b) => distance(name, a) - distance(name, b))
+    .slice(0, MOST_NEAR_NAMES);
+}

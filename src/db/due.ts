@@ -1,0 +1,88 @@
+import { sql } from 'kysely';
+import type { JobRef, Store } from '../ports.ts';
+import type { Database, Tx } from './database.ts';
+
+/** Of each kind at once; the next sweep finds the others. */
+const MOST = 200;
+
+/**
+ * What the tables say is due. Rows that somebody has locked are passed over: they are being worked on, and the sweep
+ * must not wait for them.
+ */
+export function dueOf(database: Database): Pick<Store, 'due'> {
+  return {
+    due: ({ againAfterMs = 0 } = {}) =>
+      database.withTx(async (tx) => ({
+        jobs: [
+          ...(await requests(tx, againAfterMs)),
+          ...(await diagnoses(tx, againAfterMs)),
+          ...(await refreshes(tx, againAfterMs)),
+          ...(await plans(tx, againAfterMs)),
+        ],
+      })),
+  };
+}
+
+type Column = 'woken_at' | 'diagnose_woken_at' | 'refresh_woken_at';
+
+/** Not handed out within that time. */
+function isQuiet(column: Column, againAfterMs: number) {
+  return sql`(${sql.ref(column)} is null or ${sql.ref(column)} <= clock_timestamp() - ${againAfterMs}::double precision * interval '1 millisecond')`;
+}
+
+interface Row {
+  readonly id: string;
+  readonly n: number;
+}
+
+function jobsOf(kind: JobRef['kind'], rows: readonly Row[]): readonly JobRef[] {
+  return rows.map(({ id, n }) => ({ kind, id, n }));
+}
+
+async function requests(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+  const { rows } = await sql<Row>`
+    update inbox set enqueue_no = enqueue_no + 1, woken_at = clock_timestamp()
+    where id in (
+      select id from inbox where done_at is null and ${isQuiet('woken_at', againAfterMs)}
+      order by received_at limit ${MOST} for update skip locked)
+    returning id, enqueue_no as n`.execute(tx.db);
+  return jobsOf('intake', rows);
+}
+
+async function diagnoses(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+  const { rows } = await sql<Row>`
+    update incident set diagnose_no = diagnose_no + 1, diagnose_woken_at = clock_timestamp()
+    where id in (
+      select id from incident
+      where state <> 'resolved' and (asked_no > answered_no or recheck_at <= clock_timestamp()) and ${isQuiet('diagnose_woken_at', againAfterMs)}
+      order by id limit ${MOST} for update skip locked)
+    returning id, diagnose_no as n`.execute(tx.db);
+  return jobsOf('diagnose', rows);
+}
+
+async function refreshes(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+  const { rows } = await sql<Row>`
+    update incident set refresh_no = refresh_no + 1, refresh_woken_at = clock_timestamp()
+    where id in (
+      select id from incident
+      where wanted > shown and (refresh_until is null or refresh_until < clock_timestamp()) and ${isQuiet('refresh_woken_at', againAfterMs)}
+      order by id limit ${MOST} for update skip locked)
+    returning id, refresh_no as n`.execute(tx.db);
+  return jobsOf('refresh', rows);
+}
+
+/** Approved plans that may start or whose time is over, and plans under way that nobody holds. */
+async function plans(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+  const { rows } = await sql<Row>`
+    update plan_state set enqueue_no = enqueue_no + 1, woken_at = clock_timestamp()
+    where plan in (
+      select plan from plan_state
+      where ${isQuiet('woken_at', againAfterMs)} and (
+        (state = 'APPROVED' and (
+          execute_by <= clock_timestamp()
+          or not exists (select from pause where pause.cluster in ('', plan_state.cluster))))
+        or (state in ('EXECUTING', 'VERIFYING') and (lease_until is null or lease_until < clock_timestamp())))
+      order by plan limit ${MOST} for update skip locked)
+    returning plan as id, enqueue_no as n`.execute(tx.db);
+  return jobsOf('remediate', rows);
+}

@@ -1,0 +1,274 @@
+import { sql } from 'kysely';
+import { z } from 'zod';
+import { Refused } from '../domain/errors.ts';
+import { holdsTargets, type Plan } from '../domain/plan.ts';
+import { describeScope, scopeKey } from '../domain/scope.ts';
+import type { NewPlan, Store } from '../ports.ts';
+import type { Database, Tx } from './database.ts';
+import { askDiagnosis, closeRequest, fromNow, lockIncidents, movePlan, now, openRequest } from './moves.ts';
+import { createPlan } from './new-plan.ts';
+import { incidentOf, loadPlans } from './rows.ts';
+import { cleanJson, cleanText } from './text.ts';
+
+type Incidents = Pick<
+  Store,
+  | 'openIncident'
+  | 'findIncident'
+  | 'findIncidentOfThread'
+  | 'listIncidents'
+  | 'askRecheck'
+  | 'recordDiagnosis'
+  | 'recordProblem'
+  | 'recordThread'
+>;
+
+const opened = z.object({ incident: z.string(), isJoined: z.boolean() });
+const OPEN_ATTEMPTS = 5;
+
+export function incidentsOf(database: Database): Incidents {
+  return {
+    openIncident: (input) =>
+      database.withTx(async (tx) => {
+        const { isDone, result } = await openRequest(tx, input.inboxId);
+        if (isDone && result !== null) {
+          const before = opened.parse(JSON.parse(result));
+          return { incident: await getIncident(tx, before.incident), isJoined: before.isJoined };
+        }
+        const { id, isJoined } = await openOrJoin(tx, input);
+        await closeRequest(tx, input.inboxId, JSON.stringify({ incident: id, isJoined }));
+        tx.book.tell({
+          kind: isJoined ? 'incident_joined' : 'incident_opened',
+          actor: input.requester ?? 'system',
+          incident: id,
+          data: { cluster: input.cluster, scope: describeScope(input.scope), channel: input.channel },
+        });
+        return { incident: await getIncident(tx, id), isJoined };
+      }),
+
+    async findIncident(id) {
+      const row = await database.ask((db) =>
+        db.selectFrom('incident').selectAll().where('id', '=', id).executeTakeFirst(),
+      );
+      return row && incidentOf(row);
+    },
+
+    async findIncidentOfThread(channel, thread) {
+      const row = await database.ask((db) =>
+        db
+          .selectFrom('incident')
+          .selectAll()
+          .where('channel', '=', channel)
+          .where('thread', '=', thread)
+          .orderBy('opened_at', 'desc')
+          .executeTakeFirst(),
+      );
+      return row && incidentOf(row);
+    },
+
+    async listIncidents({ onlyOpen, limit }) {
+      const rows = await database.ask((db) => {
+        const all = db.selectFrom('incident').selectAll().orderBy('opened_at', 'desc').orderBy('id').limit(limit);
+        return (onlyOpen ? all.where('state', '<>', 'resolved') : all).execute();
+      });
+      return rows.map(incidentOf);
+    },
+
+    askRecheck: (inboxId, incident, actor) =>
+      database.withTx(async (tx) => {
+        const { isDone } = await openRequest(tx, inboxId);
+        if (isDone) return;
+        await lockIncidents(tx, [incident]);
+        const found = await findState(tx, incident);
+        if (!found) throw new Refused(`There is no incident ${incident}.`);
+        if (found === 'resolved')
+          throw new Refused(`Incident ${incident} is resolved; run a new diagnosis if there is trouble again.`);
+        await askDiagnosis(tx, [incident]);
+        await closeRequest(tx, inboxId);
+        tx.book.tell({ kind: 'incident_joined', actor, incident, data: { asks: 'recheck' } });
+      }),
+
+    recordDiagnosis: (input) =>
+      database.withTx(async (tx) => {
+        await lockIncidents(tx, [input.incident]);
+        const state = await findState(tx, input.incident);
+        if (!state) throw new Refused(`There is no incident ${input.incident}.`);
+        if (state === 'resolved') throw new Refused(`Incident ${input.incident} is resolved already.`);
+        const { report } = input;
+        await tx.db
+          .updateTable('incident')
+          .set({
+            state: input.state,
+            report: JSON.stringify(cleanJson(report)),
+            problem: null,
+            cluster_uid: report.cluster.uid,
+            recheck_at: input.recheckSeconds === undefined ? null : fromNow(input.recheckSeconds * 1000),
+            answered_no:
+              input.asked === undefined ? sql`asked_no` : sql`greatest(answered_no, ${input.asked}::integer)`,
+            wanted: sql`wanted + 1`,
+            diagnose_woken_at: null,
+            ...(input.state === 'resolved' ? { resolved_at: now() } : {}),
+          })
+          .where('id', '=', input.incident)
+          .execute();
+        tx.book.tell({
+          kind: 'diagnosis_recorded',
+          actor: 'system',
+          incident: input.incident,
+          ...(report.cluster.uid === null ? {} : { cluster: report.cluster.uid }),
+          data: {
+            findings: report.findings.map(({ id, fault, verdict, severity, subject }) => ({
+              id,
+              fault,
+              verdict,
+              severity,
+              subject,
+            })),
+            unknown: report.unknown.map(({ fault }) => fault),
+            unexplained: report.unexplained.map(({ object }) => object),
+          },
+        });
+        await replacePlans(tx, input.incident, input.plans, input.approvalTtlMs);
+        if (input.state === 'resolved')
+          tx.book.tell({ kind: 'incident_resolved', actor: 'system', incident: input.incident });
+      }),
+
+    recordProblem: (incident, problem) =>
+      database.withTx(async (tx) => {
+        await tx.db
+          .updateTable('incident')
+          .set({
+            problem: cleanText(problem),
+            state: 'diagnosed',
+            answered_no: sql`asked_no`,
+            recheck_at: null,
+            wanted: sql`wanted + 1`,
+            diagnose_woken_at: null,
+          })
+          .where('id', '=', incident)
+          .where('state', '<>', 'resolved')
+          .execute();
+      }),
+
+    recordThread: (incident, ts) =>
+      database.withTx(async (tx) => {
+        // The first wins: a second first message is the mistake, not the thread.
+        await tx.db
+          .updateTable('incident')
+          .set({ thread: ts })
+          .where('id', '=', incident)
+          .where('thread', 'is', null)
+          .execute();
+      }),
+  };
+}
+
+/** Inserts, or finds the open one; it may be resolved between the two, then it begins again. */
+async function openOrJoin(
+  tx: Tx,
+  input: Parameters<Store['openIncident']>[0],
+): Promise<{ readonly id: string; readonly isJoined: boolean }> {
+  const key = cleanText(scopeKey(input.scope));
+  for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt += 1) {
+    const made = await tx.db
+      .insertInto('incident')
+      .values({
+        id: input.id,
+        cluster: input.cluster,
+        scope: JSON.stringify(cleanJson(input.scope)),
+        scope_key: key,
+        requester: input.requester,
+        channel: input.channel,
+        state: 'open',
+      })
+      .onConflict((conflict) => conflict.columns(['cluster', 'scope_key']).where('state', '<>', 'resolved').doNothing())
+      .returning('id')
+      .executeTakeFirst();
+    if (made) return { id: made.id, isJoined: false };
+    const open = await tx.db
+      .selectFrom('incident')
+      .select('id')
+      .where('cluster', '=', input.cluster)
+      .where('scope_key', '=', key)
+      .where('state', '<>', 'resolved')
+      .forUpdate()
+      .executeTakeFirst();
+    if (!open) continue;
+    await askDiagnosis(tx, [open.id]);
+    return { id: open.id, isJoined: true };
+  }
+  throw new Error('an incident was opened and resolved again and again while it was looked for');
+}
+
+async function getIncident(tx: Tx, id: string) {
+  return incidentOf(await tx.db.selectFrom('incident').selectAll().where('id', '=', id).executeTakeFirstOrThrow());
+}
+
+async function findState(tx: Tx, id: string) {
+  return (await tx.db.selectFrom('incident').select('state').where('id', '=', id).executeTakeFirst())?.state;
+}
+
+/**
+ * The plans of the new diagnosis take the place of those that wait. The same digest stays with its votes, and what is
+ * approved or under way is not offered a second time. The rest of a halted plan waits for its own votes: a diagnosis
+ * cannot know of steps that are half done.
+ */
+async function replacePlans(tx: Tx, incident: string, plans: readonly NewPlan[], approvalTtlMs: number): Promise<void> {
+  await tx.db
+    .selectFrom('plan_state')
+    .select('plan')
+    .where('incident', '=', incident)
+    .where('state', '=', 'AWAITING_APPROVAL')
+    .orderBy('plan')
+    .forUpdate()
+    .execute();
+  const stored = await loadPlans(tx.db, { incident });
+  const waiting: Plan[] = [];
+  for (const { plan, isApprovalOver } of stored) {
+    if (plan.state !== 'AWAITING_APPROVAL') continue;
+    if (isApprovalOver)
+      await movePlan(tx, plan, { to: 'EXPIRED', says: 'Nobody approved it in time.', actor: 'system' });
+    else waiting.push(plan);
+  }
+  const live = new Set(
+    [...waiting, ...stored.map(({ plan }) => plan).filter((plan) => holdsTargets(plan.state))].map(
+      (plan) => plan.digest,
+    ),
+  );
+  const made: NewPlan[] = [];
+  const wanted = new Set<string>();
+  const { cluster } = await tx.db
+    .selectFrom('incident')
+    .select('cluster')
+    .where('id', '=', incident)
+    .executeTakeFirstOrThrow();
+  for (const plan of plans) {
+    const digest = plan.offer.digest ?? '';
+    const isDouble = wanted.has(digest);
+    wanted.add(digest);
+    if (isDouble || live.has(digest)) continue;
+    await createPlan(tx, { incident, cluster, plan, approvalTtlMs, continues: null });
+    made.push(plan);
+  }
+  const continuing = new Set(
+    (
+      await tx.db
+        .selectFrom('plan')
+        .select('id')
+        .where('incident', '=', incident)
+        .where('continues', 'is not', null)
+        .execute()
+    ).map(({ id }) => id),
+  );
+  for (const plan of waiting) {
+    if (wanted.has(plan.digest) || continuing.has(plan.id)) continue;
+    const successor =
+      made.find((candidate) => candidate.offer.remediation === plan.remediation && candidate.fault === plan.fault)
+        ?.id ?? null;
+    await movePlan(tx, plan, {
+      to: 'SUPERSEDED',
+      says: 'A newer diagnosis took its place.',
+      actor: 'system',
+      set: { successor },
+    });
+  }
+}

@@ -1,0 +1,215 @@
+import { sql } from 'kysely';
+import { quorumOf, whyMayNotApprove } from '../domain/approval.ts';
+import { Refused } from '../domain/errors.ts';
+import { describeState, type Plan, type Vote } from '../domain/plan.ts';
+import { digestOf } from '../domain/report.ts';
+import type { Store, VoteOutcome } from '../ports.ts';
+import type { Database, Tx } from './database.ts';
+import { askDiagnosis, closeRequest, eventOf, fromNow, lockPlan, movePlan, openRequest, touchThread } from './moves.ts';
+import { loadPlans, type StoredPlan } from './rows.ts';
+import { cleanJson, cleanText } from './text.ts';
+
+type Plans = Pick<Store, 'findPlan' | 'plansOfIncident' | 'castVote' | 'refuseVote' | 'endUnbegun' | 'expireDue'>;
+
+const EXPIRE_AT_ONCE = 100;
+
+export function plansOf(database: Database): Plans {
+  return {
+    findPlan: (id) => database.ask(async (db) => (await loadPlans(db, { id }))[0]?.plan),
+
+    plansOfIncident: (incident) =>
+      database.ask(async (db) => (await loadPlans(db, { incident })).map(({ plan }) => plan)),
+
+    castVote: (input) =>
+      database.withTx(async (tx): Promise<VoteOutcome> => {
+        const request = await openRequest(tx, input.inboxId);
+        const stored = await lockPlan(tx, input.plan);
+        if (!stored) throw new Refused(`There is no plan ${input.plan}.`);
+        const before = stored.counted.get(input.inboxId);
+        if (before !== undefined) return sameAgain(stored.plan, before);
+        if (request.isDone) return { kind: 'refused', says: request.result ?? 'This was answered already.' };
+        const outcome = await count(tx, stored, input);
+        await closeRequest(tx, input.inboxId, outcome.kind === 'refused' ? outcome.says : null);
+        if (outcome.kind === 'refused') {
+          tx.book.tell({
+            kind: 'vote_refused',
+            actor: input.vote.user,
+            ...eventOf(stored.plan),
+            data: { decision: input.vote.decision, says: outcome.says },
+          });
+        }
+        return outcome;
+      }),
+
+    refuseVote: ({ inboxId, plan, user, says }) =>
+      database.withTx(async (tx) => {
+        const { isDone } = await openRequest(tx, inboxId);
+        if (isDone) return;
+        const [stored] = await loadPlans(tx.db, { id: plan });
+        if (!stored) throw new Refused(`There is no plan ${plan}.`);
+        await closeRequest(tx, inboxId);
+        tx.book.tell({ kind: 'vote_refused', actor: user, ...eventOf(stored.plan), data: { says } });
+      }),
+
+    endUnbegun: (id, to, says) =>
+      database.withTx(async (tx) => {
+        const stored = await lockPlan(tx, id);
+        if (!stored) throw new Refused(`There is no plan ${id}.`);
+        if (stored.plan.state === to) return;
+        if (stored.plan.state !== 'AWAITING_APPROVAL' && stored.plan.state !== 'APPROVED') {
+          throw new Refused(
+            `Plan ${id} is ${describeState(stored.plan.state)}; only a plan that nobody has begun can be ended.`,
+          );
+        }
+        await movePlan(tx, stored.plan, { to, says, actor: 'system' });
+        if (to === 'SUPERSEDED') await askDiagnosis(tx, [stored.plan.incident]);
+      }),
+
+    async expireDue() {
+      const late = await database.ask((db) =>
+        db
+          .selectFrom('plan_state')
+          .select('plan')
+          .where((eb) =>
+            eb.or([
+              eb('state', '=', 'AWAITING_APPROVAL').and('approve_by', '<=', sql<Date>`clock_timestamp()`),
+              eb('state', '=', 'APPROVED').and('execute_by', '<=', sql<Date>`clock_timestamp()`),
+            ]),
+          )
+          .orderBy('plan')
+          .limit(EXPIRE_AT_ONCE)
+          .execute(),
+      );
+      let expired = 0;
+      for (const { plan } of late) {
+        const isExpired = await database.withTx(async (tx) => {
+          const stored = await lockPlan(tx, plan);
+          return stored !== undefined && expireIfOver(tx, stored);
+        });
+        if (isExpired) expired += 1;
+      }
+      return expired;
+    },
+  };
+}
+
+/** Expires a locked plan whose time is over; the database's clock tells. */
+export async function expireIfOver(tx: Tx, { plan, isApprovalOver, isStartOver }: StoredPlan): Promise<boolean> {
+  const says =
+    plan.state === 'AWAITING_APPROVAL' && isApprovalOver
+      ? 'Nobody approved it in time.'
+      : plan.state === 'APPROVED' && isStartOver
+        ? 'It was approved and could not be started in time.'
+        : undefined;
+  if (says === undefined) return false;
+  await movePlan(tx, plan, { to: 'EXPIRED', says, actor: 'system' });
+  return true;
+}
+
+/** Whether the stored text is the one that its digest names, so that nobody carries out what nobody approved. */
+export function isWhole(plan: Plan): boolean {
+  return (
+    digestOf({ cluster: plan.clusterUid, remediation: plan.remediation, params: plan.params, plan: plan.writes }) ===
+    plan.digest
+  );
+}
+
+/** A request that was counted before gets the answer that it got then, as far as the plan still tells. */
+function sameAgain(plan: Plan, decision: Vote['decision']): VoteOutcome {
+  if (decision === 'reject') return { kind: 'rejected', plan };
+  return { kind: plan.state === 'AWAITING_APPROVAL' ? 'counted' : 'quorum', plan };
+}
+
+async function count(tx: Tx, stored: StoredPlan, input: Parameters<Store['castVote']>[0]): Promise<VoteOutcome> {
+  const { plan } = stored;
+  const vote = { ...input.vote, reason: input.vote.reason === null ? null : cleanText(input.vote.reason) };
+  if (await expireIfOver(tx, stored))
+    return { kind: 'refused', says: 'The time for this plan is over. Ask for a new diagnosis.' };
+  const refusal = whyRefused(plan, vote);
+  if (refusal !== undefined) return { kind: 'refused', says: refusal };
+  const votes: readonly Vote[] = [
+    ...plan.votes.filter(({ user }) => user !== vote.user),
+    { ...vote, at: plan.createdAt },
+  ];
+  const quorum = quorumOf(plan, votes);
+  if (quorum.isMet) {
+    const rival = await takeTargets(tx, plan);
+    if (rival !== undefined) return { kind: 'refused', says: rival };
+  }
+  await storeVote(tx, plan, vote, input.inboxId);
+  if (quorum.isRejected) {
+    await movePlan(tx, plan, { to: 'REJECTED', says: rejectedBy(vote), actor: vote.user });
+    return { kind: 'rejected', plan: await reload(tx, plan) };
+  }
+  if (quorum.isMet) {
+    await movePlan(tx, plan, {
+      to: 'APPROVED',
+      says: null,
+      actor: vote.user,
+      set: { execute_by: fromNow(input.executionTtlMs), woken_at: null },
+    });
+    return { kind: 'quorum', plan: await reload(tx, plan) };
+  }
+  await touchThread(tx, plan.incident);
+  return { kind: 'counted', plan: await reload(tx, plan) };
+}
+
+function whyRefused(plan: Plan, vote: Omit<Vote, 'at'>): string | undefined {
+  const isOpen = plan.state === 'AWAITING_APPROVAL' || (plan.state === 'APPROVED' && vote.decision === 'reject');
+  if (!isOpen) return `This plan is ${describeState(plan.state)}.`;
+  if (vote.digest !== plan.digest) return 'The plan is not the one that you saw. Look at the thread again.';
+  if (!isWhole(plan))
+    return 'The stored plan is not the one that was offered. Ask for a new diagnosis, and tell the operators of this bot.';
+  return vote.decision === 'approve' ? whyMayNotApprove(plan, vote.user) : undefined;
+}
+
+function rejectedBy(vote: Omit<Vote, 'at'>): string {
+  return vote.reason === null ? `Rejected by ${vote.user}.` : `Rejected by ${vote.user}: ${vote.reason}`;
+}
+
+async function storeVote(tx: Tx, plan: Plan, vote: Omit<Vote, 'at'>, inbox: string): Promise<void> {
+  const proofs = JSON.stringify(cleanJson(vote.proofs));
+  const row = { decision: vote.decision, digest: vote.digest, proofs, reason: vote.reason, inbox };
+  await tx.db
+    .insertInto('vote')
+    .values({ plan: plan.id, person: vote.user, ...row })
+    // One person, one vote: who has approved may still take it back, which ends the plan. Nothing else changes a vote.
+    .onConflict((conflict) => conflict.columns(['plan', 'person']).doUpdateSet({ ...row, at: sql`clock_timestamp()` }))
+    .execute();
+  tx.book.tell({
+    kind: 'vote',
+    actor: vote.user,
+    ...eventOf(plan),
+    data: { decision: vote.decision, proofs: vote.proofs, reason: vote.reason },
+  });
+}
+
+/** Takes every target of the plan or none: then it is said which plan holds one. */
+async function takeTargets(tx: Tx, plan: Plan): Promise<string | undefined> {
+  await sql`
+    insert into target_lock (cluster_uid, target, plan)
+    select cluster_uid, target, plan from plan_target where plan = ${plan.id} order by cluster_uid, target
+    on conflict do nothing`.execute(tx.db);
+  const rival = await tx.db
+    .selectFrom('plan_target')
+    .innerJoin('target_lock', (join) =>
+      join
+        .onRef('target_lock.cluster_uid', '=', 'plan_target.cluster_uid')
+        .onRef('target_lock.target', '=', 'plan_target.target'),
+    )
+    .innerJoin('plan_state', 'plan_state.plan', 'target_lock.plan')
+    .select(['target_lock.plan as holder', 'plan_state.state', 'resource', 'namespace', 'name'])
+    .where('plan_target.plan', '=', plan.id)
+    .where('target_lock.plan', '<>', plan.id)
+    .orderBy('target_lock.plan')
+    .executeTakeFirst();
+  if (!rival) return undefined;
+  await tx.db.deleteFrom('target_lock').where('plan', '=', plan.id).execute();
+  const object = [rival.resource, rival.namespace, rival.name].filter((part) => part !== null).join('/');
+  return `Plan ${rival.holder} works on ${object} and is ${describeState(rival.state)}. Your vote was not counted; wait for that plan, then look at this thread again.`;
+}
+
+async function reload(tx: Tx, plan: Plan): Promise<Plan> {
+  const [stored] = await loadPlans(tx.db, { id: plan.id });
+  return stored?.plan ?? plan;
+}

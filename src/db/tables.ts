@@ -1,0 +1,167 @@
+import type { Generated, GeneratedAlways } from 'kysely';
+import type { PlanState, StepState } from '../domain/plan.ts';
+import type { Risk } from '../domain/remediation.ts';
+
+/** The tables as `migrations/` makes them. Columns that hold JSON are text: what was approved is kept letter for letter. */
+export interface Tables {
+  inbox: InboxTable;
+  incident: IncidentTable;
+  plan: PlanTable;
+  plan_target: PlanTargetTable;
+  plan_state: PlanStateTable;
+  step: StepTable;
+  vote: VoteTable;
+  target_lock: TargetLockTable;
+  pause: PauseTable;
+  message: MessageTable;
+  audit: AuditTable;
+}
+
+interface InboxTable {
+  id: string;
+  source: string;
+  key: string;
+  body: string;
+  received_at: Generated<Date>;
+  done_at: Date | null;
+  /** What was answered, as JSON, so that a repeat gives the same answer. */
+  result: string | null;
+  woken_at: Date | null;
+  enqueue_no: Generated<number>;
+}
+
+interface IncidentTable {
+  id: string;
+  cluster: string;
+  cluster_uid: string | null;
+  scope: string;
+  scope_key: string;
+  requester: string | null;
+  channel: string;
+  thread: string | null;
+  state: 'open' | 'diagnosed' | 'resolved';
+  opened_at: Generated<Date>;
+  resolved_at: Date | null;
+  recheck_at: Date | null;
+  report: string | null;
+  problem: string | null;
+  /** Diagnoses asked for so far, and the last of them that was answered. */
+  asked_no: Generated<number>;
+  answered_no: Generated<number>;
+  /** Changes that the thread must show, and the last of them that it shows. */
+  wanted: Generated<number>;
+  shown: Generated<number>;
+  refresh_until: Date | null;
+  diagnose_woken_at: Date | null;
+  diagnose_no: Generated<number>;
+  refresh_woken_at: Date | null;
+  refresh_no: Generated<number>;
+}
+
+interface PlanTable {
+  id: string;
+  incident: string;
+  finding: string;
+  fault: string;
+  cluster: string;
+  cluster_uid: string;
+  remediation: string;
+  params: string;
+  title: string;
+  writes: string;
+  digest: string;
+  risk: Risk;
+  data_loss: 'none' | 'possible' | 'certain';
+  requires: string;
+  undo: string;
+  requester: string | null;
+  /** The halted plan whose remaining steps these are. */
+  continues: string | null;
+  created_at: Generated<Date>;
+}
+
+interface PlanTargetTable {
+  plan: string;
+  cluster_uid: string;
+  /** `uid:…`, or `new:resource/namespace/name` for what a create will make. */
+  target: string;
+  resource: string;
+  namespace: string | null;
+  name: string;
+}
+
+interface PlanStateTable {
+  plan: string;
+  incident: string;
+  cluster: string;
+  state: PlanState;
+  state_reason: string | null;
+  approve_by: Date;
+  execute_by: Date | null;
+  epoch: Generated<number>;
+  owner: string | null;
+  lease_until: Date | null;
+  goal_since: Date | null;
+  goal_seen_at: Date | null;
+  successor: string | null;
+  woken_at: Date | null;
+  enqueue_no: Generated<number>;
+}
+
+interface StepTable {
+  plan: string;
+  no: number;
+  write: string;
+  state: StepState;
+  epoch: Generated<number>;
+  attempt: Generated<number>;
+  audit_id: string | null;
+  before: string | null;
+  after: string | null;
+  result: string | null;
+  at: Date | null;
+}
+
+interface VoteTable {
+  plan: string;
+  person: string;
+  decision: 'approve' | 'reject';
+  digest: string;
+  proofs: string;
+  reason: string | null;
+  inbox: string;
+  at: Generated<Date>;
+}
+
+interface TargetLockTable {
+  cluster_uid: string;
+  target: string;
+  plan: string;
+  at: Generated<Date>;
+}
+
+interface PauseTable {
+  /** Empty: every cluster. */
+  cluster: string;
+  actor: string;
+  at: Generated<Date>;
+}
+
+interface MessageTable {
+  incident: string;
+  key: string;
+  channel: string;
+  ts: string | null;
+  hash: string | null;
+  no: GeneratedAlways<number>;
+}
+
+interface AuditTable {
+  /** A bigint, which the driver hands over as text. */
+  seq: string;
+  prev: string;
+  hash: string;
+  body: string;
+  incident: string | null;
+  plan: string | null;
+}

@@ -1,0 +1,27 @@
+import type { Catalogue } from './diagnose.ts';
+import type { FaultHook } from './fault-points.ts';
+import type { Chat, Clock, ClusterAccess, Ids, Log, Queue, Store } from './ports.ts';
+
+/** Everything a job may use. Made by `wire.ts`, or by a test with fakes at the edges. */
+export interface Deps {
+  readonly store: Store;
+  readonly queue: Queue;
+  readonly chat: Chat;
+  /** By configured name, in the order of configuration. */
+  readonly clusters: ReadonlyMap<string, ClusterAccess>;
+  readonly catalogue: Catalogue;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  /** Who holds leases: one per process. */
+  readonly owner: string;
+  readonly settings: {
+    readonly approvalTtlMs: number;
+    readonly executionTtlMs: number;
+    readonly settleMs: number;
+    readonly leaseMs: number;
+    readonly pollMs: number;
+  };
+  readonly fault: FaultHook;
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,394 @@
+import type { Cluster, Unread } from './domain/cluster.ts';
+import { Refused } from './domain/errors.ts';
+import type { Evidence, Fault, FindingDraft, FoundCause, Sentences } from './domain/fault.ts';
+import type { ObjectMeta } from './domain/objects.ts';
+import { deletingForMs, isUnscheduled, isWaiting, unscheduledMs, waitedMs } from './domain/pod.ts';
+import { describeRef, type Ref, refKey, uniqueRefs } from './domain/ref.ts';
+import { type OfferDraft, type Remediation, safetyRank } from './domain/remediation.ts';
+import { digestOf, type Finding, type Offer, type ReadCost, type Report } from './domain/report.ts';
+import { type ResourceName, resources } from './domain/resources.ts';
+import { buildScope, type Scope, type ScopeRef } from './domain/scope.ts';
+import { duration, minutes } from './domain/time.ts';
+import { toPlanned } from './domain/write.ts';
+
+/** The catalogues, handed in so that a test can run one fault alone. */
+export interface Catalogue {
+  readonly faults: readonly Fault[];
+  readonly remediations: readonly Remediation[];
+}
+
+const MOST_INVOLVED = 20;
+const MOST_OFFERS_OF_ONE_REMEDIATION = 3;
+
+interface Unknown {
+  readonly fault: string;
+  readonly reason: string;
+}
+
+interface Draft extends FindingDraft<unknown>, Sentences {
+  readonly fault: Fault;
+}
+
+/**
+ * Judges one snapshot: every fault once, causes before effects, each offer with its exact plan and digest.
+ *
+ * Pure: the clock is the snapshot's. Promises: it never throws for any snapshot; a detector that does becomes that
+ * fault's `unknown`; a kind that was not read never counts as empty; what is visibly not well and explained by no
+ * finding stands in `unexplained`.
+ */
+export function diagnose(cluster: Cluster, scopeRef: ScopeRef, catalogue: Catalogue, read: ReadCost): Report {
+  const scope = buildScope(cluster, scopeRef);
+  const unknown: Unknown[] = [];
+  const drafts: Draft[] = [];
+  for (const fault of faultsFor(scopeRef, catalogue).toSorted((a, b) => a.rank - b.rank)) {
+    const unread = fault.needs.find((resource) => !cluster.isRead(resource));
+    if (unread !== undefined) {
+      unknown.push({ fault: fault.id, reason: `could not read ${unread}: ${cluster.whyUnread(unread)}` });
+      continue;
+    }
+    try {
+      const causes = fault.rank === EFFECTS_ONLY ? drafts.filter(mayBeCause).map(toCause) : [];
+      for (const draft of fault.detect(cluster, scope, causes)) drafts.push({ ...draft, fault });
+    } catch (error) {
+      const reason = error instanceof Refused ? error.message : `its check failed: ${messageOf(error)}`;
+      unknown.push({ fault: fault.id, reason });
+    }
+  }
+  const linked = link(drafts);
+  unknown.push(...unreadPods(cluster, scope, catalogue, unknown));
+  const findings = toFindings(linked, cluster, catalogue, unknown);
+  return {
+    version: 1,
+    cluster: cluster.identity,
+    now: new Date(cluster.now).toISOString().replace('.000Z', 'Z'),
+    scope: scopeRef.kind === 'Cluster' ? { kind: 'Cluster', namespace: null, name: null } : scopeRef,
+    findings,
+    unknown: unknown.toSorted((a, b) => compareText(a.fault, b.fault)),
+    unexplained: findUnexplained(
+      cluster,
+      scope,
+      linked.map(({ draft }) => draft),
+    ),
+    read,
+  };
+}
+
+/**
+ * A targeted read may lack the pods of a namespace that the chain leads to. What was found there stands, but silence of a
+ * fault that looks at pods proves nothing: it is `unknown` as well.
+ */
+function unreadPods(
+  cluster: Cluster,
+  scope: Scope,
+  { faults }: Catalogue,
+  known: readonly Unknown[],
+): readonly Unknown[] {
+  if (cluster.podCoverage.kind === 'all') return [];
+  const missing = scope.claims.find(
+    (claim) => claim.namespace !== null && !cluster.coversPodsOfNamespace(claim.namespace),
+  );
+  if (!missing) return [];
+  return faults
+    .filter((fault) => fault.needs.includes('pods') && !known.some((entry) => entry.fault === fault.id))
+    .map((fault) => ({ fault: fault.id, reason: `did not read the pods of namespace ${missing.namespace}` }));
+}
+
+/** The faults that are judged for a scope. */
+function faultsFor(scope: ScopeRef, { faults }: Catalogue): readonly Fault[] {
+  return scope.kind === 'Cluster' ? faults : faults.filter((fault) => !fault.wholeClusterOnly);
+}
+
+/** The kinds to be read for a scope: what its faults look at, and what the preflights of the remediations do. */
+export function needsOf(catalogue: Catalogue, scope: ScopeRef): readonly ResourceName[] {
+  const looked = faultsFor(scope, catalogue).flatMap((fault) => [...fault.needs, ...fault.uses]);
+  return [...new Set([...looked, ...catalogue.remediations.flatMap((remediation) => remediation.needs)])];
+}
+
+function toCause(draft: Draft): FoundCause {
+  return {
+    fault: draft.fault.id,
+    verdict: draft.progressSeconds === undefined ? 'found' : 'progress',
+    progressSeconds: draft.progressSeconds,
+    subject: draft.subject,
+    involved: draft.involved,
+    affected: draft.affected,
+  };
+}
+
+interface Linked {
+  readonly draft: Draft;
+  readonly cause: Draft | undefined;
+}
+
+/** Faults of this rank are effects of others, never causes (catalogue §1.3, number 8). */
+const EFFECTS_ONLY = 8;
+
+/**
+ * Says which finding causes which. A finding rests on objects; one that is about such an object, or from which it
+ * suffers, explains it, if it stands earlier in the order of causes or at the same place of it. The order inside one
+ * place says nothing about cause and effect: a claim that waiting pods hold rests on what makes them wait, though
+ * multi-attach stands after claims. So that this stays a forest, a finding is never explained by one of its own fault at
+ * its own place, nor by one that it explains itself; earlier ones choose first. An effect that rests on nothing found
+ * is no finding at all.
+ */
+function link(drafts: readonly Draft[]): readonly Linked[] {
+  const ordered = drafts.toSorted(byOrderOfCauses);
+  const explains = indexCauses(ordered);
+  const causeOf = new Map<Draft, Draft>();
+  for (const draft of ordered) {
+    const cause = firstDefined(draft.restsOn ?? [], (ref) =>
+      explains
+        .get(refKey(ref))
+        ?.find((candidate) => mayExplain(candidate, draft) && !leadsTo(candidate, draft, causeOf)),
+    );
+    if (cause) causeOf.set(draft, cause);
+  }
+  return ordered
+    .filter((draft) => draft.fault.rank !== EFFECTS_ONLY || causeOf.has(draft))
+    .map((draft) => ({ draft, cause: causeOf.get(draft) }))
+    .toSorted(byPlaceInReport);
+}
+
+/** By object, who could explain it: what is wrong before what is in progress, then in the order of causes. */
+function indexCauses(ordered: readonly Draft[]): ReadonlyMap<string, readonly Draft[]> {
+  const index = new Map<string, Draft[]>();
+  for (const draft of [...ordered.filter((one) => !isProgress(one)), ...ordered.filter(isProgress)]) {
+    if (!mayBeCause(draft)) continue;
+    for (const key of new Set([draft.subject, ...draft.affected].map(refKey))) {
+      const list = index.get(key);
+      if (list) list.push(draft);
+      else index.set(key, [draft]);
+    }
+  }
+  return index;
+}
+
+function mayBeCause(draft: Draft): boolean {
+  return draft.fault.severity !== 'info' && draft.fault.rank !== EFFECTS_ONLY;
+}
+
+function isProgress(draft: Draft): boolean {
+  return draft.progressSeconds !== undefined;
+}
+
+function mayExplain(cause: Draft, effect: Draft): boolean {
+  if (cause === effect || cause.fault.rank > effect.fault.rank) return false;
+  return cause.fault.rank < effect.fault.rank || cause.fault.id !== effect.fault.id;
+}
+
+function leadsTo(from: Draft, to: Draft, causeOf: ReadonlyMap<Draft, Draft>): boolean {
+  for (let at: Draft | undefined = from; at; at = causeOf.get(at)) if (at === to) return true;
+  return false;
+}
+
+function byOrderOfCauses(a: Draft, b: Draft): number {
+  return (
+    a.fault.rank - b.fault.rank ||
+    severityRank(a) - severityRank(b) ||
+    b.affected.length - a.affected.length ||
+    compareText(a.fault.id, b.fault.id) ||
+    compareText(describeRef(a.subject), describeRef(b.subject))
+  );
+}
+
+/** Trouble before progress before information; causes before effects; then the order of causes. */
+function byPlaceInReport(a: Linked, b: Linked): number {
+  return place(a) - place(b) || byOrderOfCauses(a.draft, b.draft);
+}
+
+function place({ draft, cause }: Linked): number {
+  if (draft.fault.severity === 'info') return 4;
+  return (cause === undefined ? 0 : 2) + (isProgress(draft) ? 1 : 0);
+}
+
+function severityRank(draft: Draft): number {
+  return ['critical', 'warning', 'info'].indexOf(draft.fault.severity);
+}
+
+function toFindings(
+  linked: readonly Linked[],
+  cluster: Cluster,
+  catalogue: Catalogue,
+  unknown: Unknown[],
+): readonly Finding[] {
+  const idOf = new Map<Draft, string>(linked.map(({ draft }, i) => [draft, `f${i + 1}`]));
+  return linked.map(({ draft, cause }, i) => {
+    const offers =
+      isProgress(draft) || draft.fault.severity === 'info' ? [] : offersOf(draft, cluster, catalogue, unknown);
+    const involved = uniqueRefs(draft.involved);
+    return {
+      id: `f${i + 1}`,
+      fault: draft.fault.id,
+      reason: draft.reason ?? null,
+      verdict: isProgress(draft) ? 'progress' : 'found',
+      severity: draft.fault.severity,
+      causedBy: (cause && idOf.get(cause)) ?? null,
+      subject: draft.subject,
+      involved: involved.slice(0, MOST_INVOLVED),
+      affected: uniqueRefs(draft.affected),
+      summary: draft.summary,
+      explanation: draft.explanation,
+      evidence: [...draft.evidence, ...evidenceOfMore(draft.subject, involved.length)],
+      unread: unreadOf(draft.fault, cluster),
+      ...(draft.progressSeconds === undefined
+        ? {}
+        : { recheckAfterSeconds: Math.max(1, Math.ceil(draft.progressSeconds)) }),
+      offers,
+      manual: draft.manual ?? [],
+    };
+  });
+}
+
+function evidenceOfMore(object: Ref, count: number): readonly Evidence[] {
+  if (count <= MOST_INVOLVED) return [];
+  const says = `${count} objects are involved; the first ${MOST_INVOLVED} are named`;
+  return [{ object, path: 'involved', value: String(count), says }];
+}
+
+function unreadOf(fault: Fault, cluster: Cluster): readonly Unread[] {
+  return fault.uses.flatMap((resource) => {
+    const reason = cluster.whyUnread(resource);
+    return reason === undefined ? [] : [{ resource, reason }];
+  });
+}
+
+/** A bug in a remediation costs that finding its offers, never the report. */
+function offersOf(draft: Draft, cluster: Cluster, catalogue: Catalogue, unknown: Unknown[]): readonly Offer[] {
+  try {
+    return toOffers(draft.offers ?? [], cluster, catalogue);
+  } catch (error) {
+    unknown.push({ fault: draft.fault.id, reason: `its offers could not be worked out: ${messageOf(error)}` });
+    return [];
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The offers of one finding, safest first. What its own preflight refuses now is no offer. */
+function toOffers(drafts: readonly OfferDraft[], cluster: Cluster, catalogue: Catalogue): readonly Offer[] {
+  const offers: Offer[] = [];
+  for (const draft of drafts) {
+    const offer = toOffer(draft, cluster, catalogue);
+    if (offer && !offers.some((other) => other.digest === offer.digest)) offers.push(offer);
+  }
+  const counts = new Map<string, number>();
+  return offers
+    .toSorted((a, b) => safetyRank(a) - safetyRank(b))
+    .filter((offer) => {
+      const target = `${offer.remediation}\n${offer.plan.map((write) => `${write.resource}/${write.namespace}/${write.name}`).join(' ')}`;
+      const count = (counts.get(target) ?? 0) + 1;
+      counts.set(target, count);
+      return count <= MOST_OFFERS_OF_ONE_REMEDIATION;
+    });
+}
+
+/** Works an offer out: plan, digest, proofs, data loss. Undefined when the state does not allow it after all. */
+export function toOffer(draft: OfferDraft, cluster: Cluster, catalogue: Catalogue): Offer | undefined {
+  const remediation = catalogue.remediations.find((candidate) => candidate.id === draft.remediation);
+  if (!remediation) return undefined;
+  try {
+    if (remediation.preflight(draft.params, cluster).length > 0) return undefined;
+    const plan = remediation.plan(draft.params, cluster).map(toPlanned);
+    const { risk, requires, dataLoss } = remediation.assess(draft.params, cluster);
+    return {
+      remediation: remediation.id,
+      risk,
+      params: draft.params,
+      dataLoss,
+      requires,
+      blocked: null,
+      plan,
+      digest: digestOf({ cluster: cluster.identity.uid, remediation: remediation.id, params: draft.params, plan }),
+      undo: remediation.doc.undo,
+    };
+  } catch (error) {
+    if (error instanceof Refused) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Objects of the scope that are visibly not well and that no finding explains: deleting for more than 15 minutes, a
+ * claim Pending or a pod with claims waiting or without a node for more than 5, an attachment with an error. Progress and information explain, too.
+ */
+function findUnexplained(cluster: Cluster, scope: Scope, drafts: readonly Draft[]): Report['unexplained'] {
+  const explained = new Set<string>();
+  for (const draft of drafts) {
+    for (const ref of [draft.subject, ...draft.involved, ...draft.affected]) explained.add(refKey(ref));
+  }
+  const list: { object: Ref; says: string }[] = [];
+  const report = (object: ObjectMeta, says: string) => {
+    if (explained.has(refKey(object.ref))) return;
+    explained.add(refKey(object.ref));
+    list.push({ object: object.ref, says });
+  };
+  const groups: readonly (readonly ObjectMeta[])[] = [
+    scope.claims,
+    scope.volumes,
+    scope.pods,
+    scope.attachments,
+    scope.snapshots,
+    scope.namespaces,
+  ];
+  for (const object of each(groups)) {
+    const deleting = deletingForMs(object, cluster.now);
+    if (deleting > minutes(15)) {
+      const held = object.finalizers.length === 0 ? 'no finalizers' : `finalizers ${object.finalizers.join(', ')}`;
+      report(object, `deleting for ${duration(deleting)}; ${held}; checked: ${checkedFor(object.resource)}`);
+    }
+  }
+  for (const claim of scope.claims) {
+    const age = cluster.now - claim.createdAt;
+    if (claim.phase === 'Pending' && claim.deletedAt === undefined && age > minutes(5)) {
+      report(claim, `Pending for ${duration(age)}; checked: its class, its volume, its pods`);
+    }
+  }
+  for (const pod of scope.pods) {
+    if (!isWaiting(pod, cluster) || cluster.claimsOfPod(pod).length === 0) continue;
+    const waited = waitedMs(pod, undefined, cluster.now);
+    if (waited > minutes(5))
+      report(pod, `waiting for ${duration(waited)}; checked: its claims, volumes, attachments and node`);
+  }
+  for (const pod of scope.pods) {
+    if (!isUnscheduled(pod) || cluster.claimsOfPod(pod).length === 0) continue;
+    const waited = unscheduledMs(pod, cluster.now);
+    if (waited > minutes(5))
+      report(pod, `without a node for ${duration(waited)}; checked: its claims and where its volumes are reachable`);
+  }
+  for (const attachment of scope.attachments) {
+    const error = attachment.detachError ?? (attachment.attached ? undefined : attachment.attachError);
+    if (error) report(attachment, `the storage backend answered: ${error.message}`);
+  }
+  return list;
+}
+
+function* each<T>(groups: readonly (readonly T[])[]): Generator<T> {
+  for (const group of groups) yield* group;
+}
+
+const checked: Partial<Readonly<Record<ResourceName, string>>> = {
+  persistentvolumeclaims: 'pods, snapshots, finalizers',
+  persistentvolumes: 'claim, attachments, finalizers',
+  pods: 'node, volumes, finalizers',
+  volumeattachments: 'node, volume, errors',
+};
+
+function checkedFor(resource: ResourceName): string {
+  return checked[resource] ?? `finalizers of the ${resources[resource].kind}`;
+}
+
+/** By code unit: the same in every locale, and fast. */
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+function firstDefined<T, U>(items: readonly T[], pick: (item: T) => U | undefined): U | undefined {
+  for (const item of items) {
+    const found = pick(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

@@ -1,0 +1,424 @@
+/**
+ * Claims: who holds one that is being deleted, what its end does to the data, which volume would fit one that is not
+ * bound, and the steps that a person takes by hand. Pure, as everything here.
+ */
+import { type Cluster, controllerOf } from './cluster.ts';
+import { Refused } from './errors.ts';
+import { absent, type Evidence, fact, type ManualStep } from './fault.ts';
+import type { Claim, JsonObject, JsonValue, ObjectMeta, Pod, StorageClass, Volume } from './objects.ts';
+import { deletingForMs, isDeleting, isFinished } from './pod.ts';
+import { missingRef, type Ref, uniqueRefs } from './ref.ts';
+import type { Scope } from './scope.ts';
+import { duration, minutes } from './time.ts';
+
+export const PVC_PROTECTION = 'kubernetes.io/pvc-protection';
+export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
+
+/** A claim that is being deleted and whose protection finalizer waits for pods. */
+export interface HeldClaim {
+  readonly claim: Claim;
+  /** The volume that it is bound to. */
+  readonly volume: Volume | undefined;
+  /** Pod objects that keep the finalizer. */
+  readonly holders: readonly Pod[];
+}
+
+/** Claims of a scope that are being deleted and keep `kubernetes.io/pvc-protection`, with their holders, if any. */
+export function heldClaims(cluster: Cluster, scope: Scope): readonly HeldClaim[] {
+  return scope.claims
+    .filter((claim) => isDeleting(claim) && claim.finalizers.includes(PVC_PROTECTION))
+    .map((claim) => ({ claim, volume: cluster.volumeOfClaim(claim), holders: holdersOf(claim, cluster) }));
+}
+
+/**
+ * Pods that keep a claim's deletion waiting: every scheduled pod object that references it, whatever its phase; by a
+ * generic ephemeral volume only until the pod is shut down (`podUsesPVCForDeletion` in pvc_protection_controller.go).
+ */
+export function holdersOf(claim: Claim, cluster: Cluster): readonly Pod[] {
+  return cluster.podsOfClaim(claim).filter((pod) => {
+    if (pod.nodeName === undefined) return false;
+    const isShutDown = isDeleting(pod) && pod.graceSeconds === 0;
+    return !isShutDown || pod.volumes.some((volume) => volume.claimName === claim.name && !volume.ephemeral);
+  });
+}
+
+/** Pods without a node that reference a claim. They hold nothing; they suffer. */
+export function unscheduledUsers(claim: Claim, cluster: Cluster): readonly Pod[] {
+  return cluster.podsOfClaim(claim).filter((pod) => pod.nodeName === undefined && !isFinished(pod));
+}
+
+/**
+ * Ends a check whose answer would rest on pods that were not read. The machine turns it into `unknown` with this reason;
+ * what was found before stays.
+ */
+export function refuseUncovered(claims: readonly Claim[], cluster: Cluster): void {
+  const blind = claims.find((claim) => !cluster.coversPodsOfNamespace(claim.namespace ?? ''));
+  if (blind) throw new Refused(`the pods of namespace ${blind.namespace ?? ''} were not all read`);
+}
+
+/** What the end of a deletion does to the data, by name of the volumes. */
+export interface Fate {
+  /** Destroyed with the claim: policy Delete. */
+  readonly goes: readonly string[];
+  /** Emptied for the next claim: policy Recycle. */
+  readonly wiped: readonly string[];
+  /** Kept: policy Retain. */
+  readonly stays: readonly string[];
+  /** Named by a claim, but missing or bound to another one: nothing is reclaimed. */
+  readonly lost: readonly string[];
+}
+
+export function fateOf(held: readonly Pick<HeldClaim, 'claim' | 'volume'>[]): Fate {
+  const volumes = held.flatMap(({ volume }) => volume ?? []);
+  const withPolicy = (policy: string) =>
+    volumes.filter((volume) => volume.reclaimPolicy === policy).map((volume) => volume.name);
+  return {
+    goes: withPolicy('Delete'),
+    wiped: withPolicy('Recycle'),
+    stays: withPolicy('Retain'),
+    lost: held.flatMap(({ claim, volume }) => (volume ? [] : (claim.volumeName ?? []))),
+  };
+}
+
+/** Says in words whether data is destroyed. Every finding about a claim that is being deleted says so. */
+export function fateInWords({ goes, wiped, stays, lost }: Fate): string {
+  const parts: string[] = [];
+  if (goes.length > 0)
+    parts.push(
+      `When the deletion ends, the data of ${some(goes, 'volume')} is destroyed: the reclaim policy is Delete.`,
+    );
+  if (wiped.length > 0)
+    parts.push(`When the deletion ends, ${some(wiped, 'volume')} is emptied: the reclaim policy is Recycle.`);
+  if (stays.length > 0)
+    parts.push(`The data of ${some(stays, 'volume')} stays when the claim goes: the reclaim policy is Retain.`);
+  if (lost.length > 0)
+    parts.push(
+      `The object of ${some(lost, 'volume')} is missing or bound to another claim, so the end of the deletion reclaims nothing.`,
+    );
+  return parts.length > 0 ? parts.join(' ') : 'No volume is bound, so no data is at stake.';
+}
+
+/** `pod a`, `pods a and b`, `pods a, b, c and 4 more`. */
+export function some(names: readonly string[], noun: string): string {
+  const shown = names.slice(0, 3);
+  if (names.length > shown.length) return `${noun}s ${shown.join(', ')} and ${names.length - shown.length} more`;
+  if (names.length === 1) return `${noun} ${shown.join('')}`;
+  return `${noun}s ${shown.slice(0, -1).join(', ')} and ${shown.at(-1) ?? ''}`;
+}
+
+export function nameOf(object: { readonly namespace: string | null; readonly name: string }): string {
+  return object.namespace === null ? object.name : `${object.namespace}/${object.name}`;
+}
+
+const policySays: Readonly<Record<string, string>> = {
+  Delete: 'the data is destroyed when the claim is gone',
+  Recycle: 'the volume is emptied when the claim is gone',
+  Retain: 'the data is kept when the claim is gone',
+};
+
+/** What was read of claims that are being deleted and of their volumes. */
+export function deletionEvidence(held: readonly HeldClaim[], now: number): readonly Evidence[] {
+  return held.flatMap(({ claim, volume }) => [
+    fact(
+      claim,
+      'metadata.deletionTimestamp',
+      deletionTimestampOf(claim),
+      `deleted ${duration(deletingForMs(claim, now))} ago; that cannot be withdrawn`,
+    ),
+    fact(
+      claim,
+      'metadata.finalizers',
+      [...claim.finalizers],
+      `${PVC_PROTECTION} waits until no scheduled pod object references the claim`,
+    ),
+    ...(volume
+      ? [
+          fact(
+            volume,
+            'spec.persistentVolumeReclaimPolicy',
+            volume.reclaimPolicy,
+            policySays[volume.reclaimPolicy] ?? 'what becomes of the data is not known',
+          ),
+        ]
+      : []),
+  ]);
+}
+
+/** At most so many objects of a kind are shown one by one; the rest is counted. */
+export const MOST_EXAMPLES = 5;
+
+/** The first few facts, and one that counts the rest. */
+export function withCount(
+  subject: { readonly ref: Ref },
+  path: string,
+  all: readonly Evidence[],
+  noun: string,
+): readonly Evidence[] {
+  if (all.length <= MOST_EXAMPLES) return all;
+  return [
+    ...all.slice(0, MOST_EXAMPLES),
+    fact(subject, path, all.length, `${all.length} ${noun} in all; ${MOST_EXAMPLES} are shown`),
+  ];
+}
+
+/** Lists by a key, in order of first appearance. */
+export function groupsOf<T>(items: readonly T[], keyOf: (item: T) => string): readonly (readonly [T, ...T[]])[] {
+  const groups = new Map<string, [T, ...T[]]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return [...groups.values()];
+}
+
+// --- claims that are not bound
+
+/** A claim that waits for a volume, is not being deleted and names none, and has waited longer than that. */
+export function isPendingFor(claim: Claim, ms: number, now: number): boolean {
+  return (
+    claim.phase === 'Pending' && !isDeleting(claim) && claim.volumeName === undefined && now - claim.createdAt > ms
+  );
+}
+
+export type Difference = 'class' | 'size' | 'access modes' | 'volume mode' | 'selector';
+
+/** What keeps a volume from fitting a claim; empty when it fits. A claim without a class asks for a volume without one. */
+export function differencesOf(claim: Claim, volume: Volume): readonly Difference[] {
+  const found: Difference[] = [];
+  if ((claim.className ?? '') !== volume.className) found.push('class');
+  if (!isLargeEnough(volume.capacity, claim.requested)) found.push('size');
+  if (!claim.accessModes.every((mode) => volume.accessModes.some((own) => own === mode))) found.push('access modes');
+  if (claim.volumeMode !== volume.volumeMode) found.push('volume mode');
+  if (!matchesSelector(claim.spec['selector'], volume)) found.push('selector');
+  return found;
+}
+
+/** Available volumes that this claim may take: free ones, and those reserved for it. */
+export function freeVolumes(claim: Claim, cluster: Cluster): readonly Volume[] {
+  return cluster.objects.persistentvolumes.filter(
+    (volume) =>
+      volume.phase === 'Available' &&
+      !isDeleting(volume) &&
+      (volume.claimRef === undefined ||
+        (volume.claimRef.namespace === claim.namespace && volume.claimRef.name === claim.name)),
+  );
+}
+
+/** Whether an Available volume would fit a claim but for one thing at most. Then the claim's class is not the trouble. */
+export function hasNearFit(claim: Claim, cluster: Cluster): boolean {
+  return freeVolumes(claim, cluster).some((volume) => differencesOf(claim, volume).length <= 1);
+}
+
+/** Classes that can make a volume, the default first, then those whose name is nearly the wanted one. */
+export function usableClasses(wanted: string, cluster: Cluster): readonly StorageClass[] {
+  const rank = (item: StorageClass) => (isNearName(item.name, wanted) ? 0 : 1) + (item.isDefault ? 0 : 2);
+  return cluster.objects.storageclasses
+    .filter((item) => item.provisioner !== 'kubernetes.io/no-provisioner' && !isDeleting(item))
+    .toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
+}
+
+/** The same letters and digits but for case and separators, or one name within the other. */
+export function isNearName(name: string, wanted: string): boolean {
+  const [a, b] = [plain(name), plain(wanted)];
+  return a !== '' && b !== '' && (a.includes(b) || b.includes(a));
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+}
+
+/** Bytes of a Kubernetes quantity such as `20Gi`; undefined when it is none. */
+export function bytesOf(quantity: string | undefined): number | undefined {
+  const match = /^([+-]?\d+(?:\.\d+)?)(?:([eE][+-]?\d+)|(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei))?$/.exec(quantity ?? '');
+  if (!match) return undefined;
+  const number = Number(`${match[1]}${match[2] ?? ''}`);
+  const unit = match[3] ?? '';
+  if (unit === 'm') return number / 1000;
+  const power = ['k', 'M', 'G', 'T', 'P', 'E'].indexOf(unit.charAt(0) === 'K' ? 'k' : unit.charAt(0)) + 1;
+  return number * (unit.endsWith('i') ? 1024 : 1000) ** power;
+}
+
+/** A size that cannot be read keeps nothing from fitting. */
+function isLargeEnough(capacity: string | undefined, requested: string | undefined): boolean {
+  const [has, wants] = [bytesOf(capacity), bytesOf(requested)];
+  return has === undefined || wants === undefined || has >= wants;
+}
+
+function matchesSelector(selector: JsonValue | undefined, volume: Volume): boolean {
+  if (!isObject(selector)) return true;
+  const labels = isObject(selector['matchLabels']) ? Object.entries(selector['matchLabels']) : [];
+  if (!labels.every(([key, value]) => volume.labels[key] === value)) return false;
+  const expressions = Array.isArray(selector['matchExpressions']) ? selector['matchExpressions'] : [];
+  return expressions.every((expression: JsonValue) => !isObject(expression) || matchesExpression(expression, volume));
+}
+
+function matchesExpression(expression: JsonObject, volume: Volume): boolean {
+  const value = volume.labels[String(expression['key'])];
+  const values: readonly JsonValue[] = Array.isArray(expression['values']) ? expression['values'] : [];
+  switch (String(expression['operator'])) {
+    case 'In':
+      return value !== undefined && values.includes(value);
+    case 'NotIn':
+      return value === undefined || !values.includes(value);
+    case 'Exists':
+      return value !== undefined;
+    case 'DoesNotExist':
+      return value === undefined;
+    default:
+      return true;
+  }
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What a claim says about its class, and which classes there are. */
+export function classesEvidence(claim: Claim, cluster: Cluster, says: string): Evidence {
+  const names = cluster.objects.storageclasses
+    .map((item) => (item.isDefault ? `${item.name} (default)` : item.name))
+    .toSorted();
+  const shown = names.slice(0, 10).join(', ') || 'none';
+  const listed = names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
+  return fact(
+    claim,
+    'spec.storageClassName',
+    claim.className === undefined ? 'absent' : JSON.stringify(claim.className),
+    `${says}; classes there are: ${listed}`,
+  );
+}
+
+export function missingClass(name: string): Evidence {
+  return absent(
+    missingRef('StorageClass', null, name),
+    'no such class exists; a class that is the default does not stand in for it',
+  );
+}
+
+// --- by hand
+
+/** A word for a shell, quoted where it must be. */
+export function shellWord(word: string): string {
+  return /^[A-Za-z0-9._/:@=][A-Za-z0-9._/:@=-]*$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** `kubectl patch` with a JSON Patch whose tests make it fail when the object has changed. */
+export function patchCommand(
+  word: string,
+  object: { readonly namespace: string | null; readonly name: string },
+  operations: readonly JsonObject[],
+): string {
+  const where = object.namespace === null ? '' : ` -n ${shellWord(object.namespace)}`;
+  return `kubectl patch ${word} ${shellWord(object.name)}${where} --type=json -p ${shellWord(JSON.stringify(operations))}`;
+}
+
+export function getCommand(
+  word: string,
+  object: { readonly namespace: string | null; readonly name: string },
+  rest = '-o yaml',
+): string {
+  const where = object.namespace === null ? '' : ` -n ${shellWord(object.namespace)}`;
+  return `kubectl get ${word} ${shellWord(object.name)}${where} ${rest}`;
+}
+
+/** The whole advice while Kubernetes is still at work: what is not offered is not advised either. */
+export const waitByHand: readonly ManualStep[] = [
+  { says: 'Nothing needs to be done yet. Kubernetes is still working on it; look again when that time is over.' },
+];
+
+/** Keeps the data of one volume, whatever becomes of its claim. */
+export function retainByHand(volume: Volume): ManualStep {
+  return {
+    says: `Keep the data first: set the reclaim policy of ${volume.name} to Retain. This can be done while the claim is being deleted.`,
+    command: patchCommand('pv', volume, [
+      { op: 'test', path: '/metadata/uid', value: volume.uid },
+      { op: 'test', path: '/spec/persistentVolumeReclaimPolicy', value: 'Delete' },
+      { op: 'replace', path: '/spec/persistentVolumeReclaimPolicy', value: 'Retain' },
+    ]),
+  };
+}
+
+/**
+ * Gives the old data back to a new claim of the same name. The test on the policy keeps it from being done while the
+ * data could still be destroyed.
+ */
+export function rebindByHand(claim: Claim, volume: Volume): ManualStep {
+  return {
+    says: `If ${nameOf(claim)} shall have its old data again: with the policy at Retain, stop the workload, wait until the claim is gone, and only then free ${volume.name} for the next claim of that name. A StatefulSet that still runs makes an empty claim at once; with whenScaled: Delete it must not be scaled down at all.`,
+    command: patchCommand('pv', volume, [
+      { op: 'test', path: '/metadata/uid', value: volume.uid },
+      { op: 'test', path: '/spec/persistentVolumeReclaimPolicy', value: 'Retain' },
+      { op: 'test', path: '/spec/claimRef/uid', value: claim.uid },
+      { op: 'remove', path: '/spec/claimRef/uid' },
+    ]),
+  };
+}
+
+/** Steps that keep the data of claims that are being deleted, safest first. */
+export function keepDataByHand(held: readonly HeldClaim[]): readonly ManualStep[] {
+  return held
+    .slice(0, MOST_EXAMPLES)
+    .flatMap(({ volume }) => (volume?.reclaimPolicy === 'Delete' ? [retainByHand(volume)] : []));
+}
+
+/**
+ * How the old data comes back, in order: stop the workload, wait until the claim is gone, free the volume, start again.
+ * Not for the claim of a generic ephemeral volume: its next pod makes its own, and one made by hand is refused.
+ */
+export function rebindAllByHand(held: readonly HeldClaim[], cluster: Cluster): readonly ManualStep[] {
+  const named = held
+    .filter(({ claim, volume }) => volume && controllerOf(claim)?.kind !== 'Pod')
+    .slice(0, MOST_EXAMPLES);
+  const workloads = uniqueRefs(named.flatMap(({ holders }) => holders.flatMap((pod) => cluster.workloadOf(pod) ?? [])));
+  const scaled = workloads.flatMap((ref) => scaledByHand(ref, cluster));
+  return [
+    ...scaled.map(({ stop }) => stop),
+    ...(scaled.length === 0 ? [] : named.map(({ claim }) => goneByHand(claim))),
+    ...named.flatMap(({ claim, volume }) => (volume ? [rebindByHand(claim, volume)] : [])),
+    ...scaled.map(({ start }) => start),
+  ];
+}
+
+function goneByHand(claim: Claim): ManualStep {
+  return {
+    says: `Wait until claim ${nameOf(claim)} is gone; only then its volume can be freed.`,
+    command: `kubectl wait --for=delete pvc/${shellWord(claim.name)} -n ${shellWord(claim.namespace ?? '')} --timeout=5m`,
+  };
+}
+
+/** Scaling a workload to 0 and back. A StatefulSet with `whenScaled: Delete` would delete its claims with it. */
+function scaledByHand(
+  ref: Ref,
+  cluster: Cluster,
+): readonly { readonly stop: ManualStep; readonly start: ManualStep }[] {
+  const namespace = ref.namespace ?? '';
+  const set = ref.kind === 'StatefulSet' ? cluster.findStatefulSet(namespace, ref.name) : undefined;
+  const workload = set ?? (ref.kind === 'Deployment' ? cluster.findDeployment(namespace, ref.name) : undefined);
+  if (!workload || set?.whenScaled === 'Delete' || workload.replicas === 0) return [];
+  const target = `${ref.kind.toLowerCase()}/${shellWord(ref.name)} -n ${shellWord(namespace)}`;
+  return [
+    {
+      stop: {
+        says: `To give ${namespace}/${ref.name} its old data again, stop it first: while it runs it makes empty claims at once.`,
+        command: `kubectl scale ${target} --replicas=0`,
+      },
+      start: {
+        says: `Start ${namespace}/${ref.name} again: its new claims bind to the freed volumes by name.`,
+        command: `kubectl scale ${target} --replicas=${workload.replicas}`,
+      },
+    },
+  ];
+}
+
+/** `metadata.deletionTimestamp` as it stands in the object: when it was asked for, plus the grace. */
+export function deletionTimestampOf(object: Pick<ObjectMeta, 'deletedAt' | 'graceSeconds'>): string {
+  return isoOf(object.deletedAt === undefined ? undefined : object.deletedAt + (object.graceSeconds ?? 0) * 1000);
+}
+
+export function isoOf(time: number | undefined): string {
+  return time === undefined ? '' : new Date(time).toISOString();
+}
+
+/** For how long everybody leaves a fresh deletion, or a fresh claim, alone. */
+export const FRESH_MS = minutes(2);

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import type { ClusterIdentity, Unread } from './cluster.ts';
+import type { Evidence, ManualStep, Severity } from './fault.ts';
+import type { JsonValue } from './objects.ts';
+import type { Ref } from './ref.ts';
+import type { DataLoss, Proof, Risk } from './remediation.ts';
+import type { PlannedWrite } from './write.ts';
+
+export type Verdict = 'found' | 'progress';
+
+/** A remediation that can be asked for now, with exactly what it would do. Its digest is what people approve. */
+export interface Offer {
+  readonly remediation: string;
+  readonly risk: Risk;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly dataLoss: DataLoss;
+  readonly requires: readonly Proof[];
+  readonly blocked: string | null;
+  readonly plan: readonly PlannedWrite[];
+  readonly digest: string | null;
+  readonly undo: string;
+}
+
+export interface Finding {
+  readonly id: string;
+  readonly fault: string;
+  readonly reason: string | null;
+  readonly verdict: Verdict;
+  readonly severity: Severity;
+  readonly causedBy: string | null;
+  readonly subject: Ref;
+  readonly involved: readonly Ref[];
+  readonly affected: readonly Ref[];
+  readonly summary: string;
+  readonly explanation: string;
+  readonly evidence: readonly Evidence[];
+  readonly unread: readonly Unread[];
+  readonly recheckAfterSeconds?: number;
+  readonly offers: readonly Offer[];
+  readonly manual: readonly ManualStep[];
+}
+
+/** What reading cost. */
+export interface ReadCost {
+  readonly requests: number;
+  readonly objects: number;
+  readonly bytes: number;
+  readonly milliseconds: number;
+}
+
+/** The answer of a diagnosis, in the format that `diagnose --output json` prints. */
+export interface Report {
+  readonly version: 1;
+  readonly cluster: ClusterIdentity;
+  readonly now: string;
+  readonly scope: { readonly kind: string; readonly namespace: string | null; readonly name: string | null };
+  readonly findings: readonly Finding[];
+  readonly unknown: readonly { readonly fault: string; readonly reason: string }[];
+  readonly unexplained: readonly { readonly object: Ref; readonly says: string }[];
+  readonly read: ReadCost;
+}
+
+/** Nothing found, nothing unknown, nothing unexplained. */
+export function isClear(report: Report): boolean {
+  return report.findings.length === 0 && report.unknown.length === 0 && report.unexplained.length === 0;
+}
+
+/** A finding that somebody must act on. */
+export function isTrouble(finding: Finding): boolean {
+  return finding.verdict === 'found' && finding.severity !== 'info';
+}
+
+/** Exit code of `diagnose` (contract): 1 trouble, 3 something unread or unexplained, else 0. */
+export function exitCodeOf(report: Report): 0 | 1 | 3 {
+  if (report.findings.some(isTrouble)) return 1;
+  return report.unknown.length > 0 || report.unexplained.length > 0 ? 3 : 0;
+}
+
+/**
+ * What people approve: SHA-256 over the RFC 8785 text of cluster uid, remediation, parameters and writes. Anything that
+ * changes one of them changes the digest, and the votes are void.
+ */
+export function digestOf(plan: {
+  readonly cluster: string | null;
+  readonly remediation: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly plan: readonly PlannedWrite[];
+}): string {
+  return `sha256:${createHash('sha256').update(canonicalText(plan)).digest('hex')}`;
+}
+
+/** RFC 8785 text. Values are JSON, so there always is one. */
+export function canonicalText(value: unknown): string {
+  const text = canonicalize(JSON.parse(JSON.stringify(value)) as JsonValue);
+  if (text === undefined) throw new TypeError('no canonical text of a value that is not JSON');
+  return text;
+}

@@ -1,0 +1,88 @@
+import type { Deps } from './deps.ts';
+import { whyMayNotApprove, whyNotEligible } from './domain/approval.ts';
+import { Transient } from './domain/errors.ts';
+import { approvalFormOf, describeState, type Plan } from './domain/plan.ts';
+import type { Clicked, Decision, Surface, VoteQuestion } from './surface.ts';
+
+/** A modal's trigger lives three seconds; a door waits one of them for an answer. */
+const QUESTION_MS = 1000;
+
+/** What the doors get: the inbox, and the few questions that must be answered before a modal can open. */
+export function createSurface(
+  deps: Pick<Deps, 'store' | 'queue' | 'chat' | 'clusters' | 'ids' | 'log' | 'fault'>,
+): Surface {
+  return {
+    clusters: [...deps.clusters.keys()],
+
+    async take(entry) {
+      deps.fault('intake.before_commit');
+      const { id, fresh } = await deps.store.takeIn(deps.ids.next('inb'), entry);
+      deps.fault('intake.after_commit');
+      if (fresh) await wake(deps, id);
+      return { fresh };
+    },
+
+    askVote: (planId, user, decision, from) => withinDeadline(askVote(deps, planId, user, decision, from)),
+
+    askIncidentOfThread: (channel, thread) => withinDeadline(deps.store.findIncidentOfThread(channel, thread)),
+  };
+}
+
+/** The row is what counts: when the queue cannot be reached, the sweep finds it. */
+async function wake(deps: Pick<Deps, 'queue' | 'log'>, id: string): Promise<void> {
+  try {
+    await deps.queue.enqueue({ kind: 'intake', id, n: 0 });
+  } catch (error) {
+    deps.log.warn('queue not reachable, the sweep will find the request', {
+      id,
+      reason: error instanceof Error ? error.message : String(error),
+    });
+  }
+}
+
+async function askVote(
+  deps: Pick<Deps, 'store' | 'chat'>,
+  planId: string,
+  user: string,
+  decision: Decision,
+  from: Clicked | null,
+): Promise<VoteQuestion> {
+  const signal = AbortSignal.timeout(QUESTION_MS);
+  const [plan, identity, person] = await Promise.all([
+    deps.store.findPlan(planId),
+    deps.chat.identity(signal),
+    deps.chat.person(user, signal),
+  ]);
+  if (!plan) return { kind: 'refused', says: 'This plan is not known here.' };
+  if (from && !(await isOwnMessage(deps, plan, from))) {
+    return { kind: 'refused', says: 'This button stands in a message that is not of this plan, so nothing was done.' };
+  }
+  const mayNot = whyNotEligible(person, identity.teamId);
+  if (mayNot !== undefined) return { kind: 'refused', says: mayNot };
+  if (plan.state !== 'AWAITING_APPROVAL') {
+    const newer = plan.successor === null ? '' : ' A newer plan stands in the thread.';
+    return {
+      kind: 'refused',
+      says: `This plan can no longer be voted on: it is ${describeState(plan.state)}.${newer}`,
+    };
+  }
+  const mayNotApprove = decision === 'approve' ? whyMayNotApprove(plan, user) : undefined;
+  if (mayNotApprove !== undefined) return { kind: 'refused', says: mayNotApprove };
+  return { kind: 'may', plan, form: approvalFormOf(plan) };
+}
+
+/** A button is good only where it was posted: a look-alike message may carry any plan's id. */
+async function isOwnMessage(deps: Pick<Deps, 'store'>, plan: Plan, from: Clicked): Promise<boolean> {
+  const messages = await deps.store.findMessages(plan.incident);
+  return messages.some(({ channel, ts }) => channel === from.channel && ts === from.message);
+}
+
+async function withinDeadline<T>(answer: Promise<T>): Promise<T> {
+  const timeout = Promise.withResolvers<never>();
+  const timer = setTimeout(() => timeout.reject(new Transient('no answer within one second')), QUESTION_MS);
+  try {
+    return await Promise.race([answer, timeout.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

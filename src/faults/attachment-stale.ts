@@ -1,0 +1,192 @@
+import { few, isProvablyNotInUse, listed, podsOnNodeNaming, sufferers } from '../domain/attachment.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import type { Attachment, Pod, Volume } from '../domain/objects.ts';
+import { isDeleting, isWaiting } from '../domain/pod.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration, minutes } from '../domain/time.ts';
+import { attachmentOn } from '../domain/volume.ts';
+import { deleteAttachment } from '../remediations/delete-attachment.ts';
+
+interface Facts {
+  readonly volume: string;
+  readonly nodes: readonly string[];
+  readonly age: string;
+  readonly waiting: readonly string[];
+  readonly isVolumeGoing: boolean;
+  readonly isProgress: boolean;
+}
+
+/** A young attachment may belong to a pod that was deleted just now: the controller takes it away by itself. */
+const SETTLES_WITHIN_MS = minutes(2);
+
+/**
+ * A volume is attached to a node that works, that does not use it, and where no pod wants it. The attach/detach
+ * controller would detach it at once, so it does not know of the attachment or does not run; no 6-minute timer helps,
+ * because that is for nodes that are down (facts §4.2).
+ */
+export const attachmentStale = defineFault<'attachment-stale', Facts>({
+  id: 'attachment-stale',
+  severity: 'warning',
+  rank: 5,
+  needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'volumeattachments', 'nodes'],
+  uses: ['events'],
+  words: {
+    summary: (f) =>
+      f.isProgress
+        ? `Volume ${f.volume} is attached to ${listed(f.nodes)} where no pod wants it; that is only ${f.age} old.`
+        : `Volume ${f.volume} has been left attached to ${listed(f.nodes)}, where nothing uses it.`,
+    explanation: (f) => {
+      if (f.isProgress) return 'Such a leftover normally goes by itself within two minutes.';
+      const why =
+        'The node is Ready, its kubelet does not report the volume in use, and no pod there asks for it, yet nobody has ordered the detach.';
+      const harm = [
+        ...(f.waiting.length > 0 ? [`${listed(f.waiting)} cannot have the volume`] : []),
+        ...(f.isVolumeGoing ? ['the volume cannot be deleted'] : []),
+      ];
+      if (harm.length > 0) return `${why} Meanwhile ${harm.join(', and ')}.`;
+      return `${why} It takes one of the attachment slots of the node, and keeps the volume from other nodes.`;
+    },
+  },
+  doc: {
+    meaning:
+      'A VolumeAttachment exists for a node that is Ready, does not use the volume and has no pod that wants it.',
+    impact:
+      'Pods on other nodes may wait for the volume, a deleted volume cannot go, and the attachment takes one of the slots of the node.',
+    diagnosis:
+      'Compare the attachment with `status.volumesInUse` of the node and with the pods there. In use without a pod is a failed unmount, which is another fault. A Ready node makes the attachment no legal holder, and no timer removes it.',
+    mitigation:
+      'Deleting the VolumeAttachment orders the detach. That is safe only while the node is Ready and does not report the volume in use. Look why the attach/detach controller did not do it: made by hand, restored from a backup, or a controller manager that does not lead.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const stale = Map.groupBy(staleAttachments(cluster, scope), ({ volume }) => volume);
+    for (const [volume, found] of stale) yield toFinding(volume, found, cluster);
+  },
+});
+
+interface Stale {
+  readonly attachment: Attachment;
+  readonly volume: Volume;
+  readonly ageMs: number;
+}
+
+function* staleAttachments(cluster: Cluster, scope: Scope): Generator<Stale> {
+  for (const attachment of scope.attachments) {
+    if (isDeleting(attachment) || attachment.volumeName === undefined) continue;
+    const volume = cluster.findVolume(attachment.volumeName);
+    if (!volume || cluster.nodeState(attachment.nodeName) !== 'ready') continue;
+    if (!isProvablyNotInUse(volume, attachment.nodeName, cluster) || isWanted(attachment, volume, cluster)) continue;
+    yield { attachment, volume, ageMs: cluster.now - attachment.createdAt };
+  }
+}
+
+/** Wanted as well when it cannot be known: the pods that could want it were not all read. */
+function isWanted(attachment: Attachment, volume: Volume, cluster: Cluster): boolean {
+  const namespaces = [volume.claimRef?.namespace, ...cluster.claimsNaming(volume.name).map((claim) => claim.namespace)];
+  const isKnown = namespaces.every(
+    (namespace) => namespace === undefined || namespace === null || cluster.coversPodsOfNamespace(namespace),
+  );
+  if (!isKnown && !cluster.coversPodsOfNode(attachment.nodeName)) return true;
+  return podsOnNodeNaming(volume, attachment.nodeName, cluster).length > 0;
+}
+
+function toFinding(volume: Volume, stale: readonly Stale[], cluster: Cluster): FindingDraft<Facts> {
+  const settled = stale.filter(({ ageMs }) => ageMs >= SETTLES_WITHIN_MS);
+  const isProgress = settled.length === 0;
+  const told = isProgress ? stale : settled;
+  const oldest = Math.max(...told.map(({ ageMs }) => ageMs));
+  const nodes = told.map(({ attachment }) => attachment.nodeName);
+  const waiting = cluster
+    .podsOfVolume(volume)
+    .filter((pod) => !nodes.includes(pod.nodeName ?? '') && isWaiting(pod, cluster));
+  const isVolumeGoing = isDeleting(volume) || (volume.phase === 'Released' && volume.reclaimPolicy === 'Delete');
+  const attachments = told.map(({ attachment }) => attachment);
+  return {
+    subject: (attachments[0] ?? volume).ref,
+    involved: [
+      ...attachments.flatMap((attachment) => [attachment.ref, ...nodeRef(attachment, cluster)]),
+      volume.ref,
+      ...waiting.map((pod) => pod.ref),
+      ...waiting.flatMap((pod) => attachmentOn(volume, pod.nodeName ?? '', cluster)?.ref ?? []),
+    ],
+    affected: [...sufferers(waiting, cluster), ...(isVolumeGoing ? [volume.ref] : [])],
+    facts: {
+      volume: volume.name,
+      nodes,
+      age: duration(oldest),
+      waiting: waiting.map((pod) => pod.name),
+      isVolumeGoing,
+      isProgress,
+    },
+    evidence: evidenceOf(volume, attachments, waiting, cluster),
+    progressSeconds: isProgress ? (SETTLES_WITHIN_MS - oldest) / 1000 : undefined,
+    offers: settled.map(({ attachment }) =>
+      deleteAttachment.offer({ attachment: attachment.name, uid: attachment.uid, because: 'attachment-stale' }),
+    ),
+    manual: manualFor(nodes),
+  };
+}
+
+function nodeRef(attachment: Attachment, cluster: Cluster) {
+  const node = cluster.findNode(attachment.nodeName);
+  return node ? [node.ref] : [];
+}
+
+function evidenceOf(
+  volume: Volume,
+  attachments: readonly Attachment[],
+  waiting: readonly Pod[],
+  cluster: Cluster,
+): readonly Evidence[] {
+  return [
+    ...few(attachments).flatMap((attachment) => {
+      const node = cluster.findNode(attachment.nodeName);
+      const age = duration(cluster.now - attachment.createdAt);
+      return [
+        fact(
+          attachment,
+          'status.attached',
+          attachment.attached,
+          `made ${age} ago for ${attachment.nodeName}, and nobody has asked for its detach`,
+        ),
+        ...(node
+          ? [
+              fact(
+                node,
+                'status.conditions[Ready].status',
+                node.ready?.status,
+                'the node is Ready, so its word about what it uses counts',
+              ),
+              fact(
+                node,
+                'status.volumesInUse',
+                [...few(node.volumesInUse)],
+                `kubelet does not have volume ${volume.name} in use`,
+              ),
+            ]
+          : []),
+      ];
+    }),
+    fact(
+      volume,
+      'spec.claimRef',
+      volume.claimRef ? `${volume.claimRef.namespace}/${volume.claimRef.name}` : 'none',
+      'no unfinished pod on that node uses the volume',
+    ),
+    ...few(waiting).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${pod.nodeName} for the volume`)),
+  ];
+}
+
+function manualFor(nodes: readonly string[]): readonly ManualStep[] {
+  return [
+    {
+      says: 'Look why the attach/detach controller does not detach it: does kube-controller-manager lead, was the attachment made or restored by hand?',
+      command: 'kubectl -n kube-system get lease kube-controller-manager',
+    },
+    ...nodes.slice(0, 1).map((node) => ({
+      says: 'Make sure on the machine that the device is not mounted before anything detaches it.',
+      command: `kubectl get node ${node} -o jsonpath='{.status.volumesInUse}'`,
+    })),
+  ];
+}

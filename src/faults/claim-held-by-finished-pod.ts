@@ -1,0 +1,184 @@
+import {
+  deletionEvidence,
+  type Fate,
+  FRESH_MS,
+  fateInWords,
+  fateOf,
+  groupsOf,
+  type HeldClaim,
+  heldClaims,
+  keepDataByHand,
+  nameOf,
+  rebindAllByHand,
+  refuseUncovered,
+  shellWord,
+  some,
+  unscheduledUsers,
+  waitByHand,
+  withCount,
+} from '../domain/claim.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { defineFault, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import type { Pod } from '../domain/objects.ts';
+import { deletingForMs, isDeleting, isFinished } from '../domain/pod.ts';
+import type { OfferDraft } from '../domain/remediation.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration } from '../domain/time.ts';
+import { deleteFinishedPod } from '../remediations/delete-finished-pod.ts';
+import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+
+interface Held extends HeldClaim {
+  /** Finished pod objects that nobody has deleted yet. */
+  readonly finished: readonly Pod[];
+  readonly freshForMs: number | undefined;
+}
+
+interface Facts {
+  readonly claims: readonly string[];
+  readonly pods: readonly string[];
+  readonly downFor: string;
+  readonly fate: Fate;
+  readonly isProgress: boolean;
+}
+
+/**
+ * A claim is being deleted and only finished pods reference it. They no longer use the volume, but the protection
+ * controller counts pod objects whatever their phase, and nobody removes these: garbage collection begins at 12500
+ * finished pods (facts §3.2).
+ */
+export const claimHeldByFinishedPod = defineFault<'claim-held-by-finished-pod', Facts>({
+  id: 'claim-held-by-finished-pod',
+  severity: 'warning',
+  rank: 6,
+  needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes'],
+  words: {
+    summary: (f) =>
+      `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'was' : 'were'} deleted ${f.downFor} ago, and only finished ${some(f.pods, 'pod')} still ${f.pods.length === 1 ? 'holds' : 'hold'} ${f.claims.length === 1 ? 'it' : 'them'}.`,
+    explanation: (f) =>
+      f.isProgress
+        ? `The deletion has only just been asked for. ${fateInWords(f.fate)}`
+        : `A finished pod object references the claim until somebody deletes the object; nothing does so by itself. ${fateInWords(f.fate)}`,
+  },
+  doc: {
+    meaning:
+      'The claim is Terminating and no pod runs on it, but the object of a Completed or Failed pod, often of a Job, still names it.',
+    impact:
+      'The claim stays Terminating for ever, and so does a namespace that waits for it. A new claim of that name cannot be made.',
+    diagnosis:
+      'List all pods of the namespace, not only the running ones, and look at `spec.volumes`. The usual reasoning, that no running pod means that nobody uses the claim, overlooks them.',
+    mitigation:
+      'Decide about the data first: with the reclaim policy Delete the end of the deletion destroys it, so set Retain where it is wanted. Then delete the finished pod, or its Job. Force deletion adds nothing: the grace of a finished pod is 0 anyway. Removing the finalizer from the claim is not needed.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const held = heldClaims(cluster, scope);
+    const covered = held.filter(({ claim }) => cluster.coversPodsOfNamespace(claim.namespace ?? ''));
+    const finished = covered.flatMap((item) => toHeld(item, cluster.now) ?? []);
+    for (const group of groupsOf(finished, groupKey)) yield toFinding(group, cluster);
+    refuseUncovered(
+      held.map(({ claim }) => claim),
+      cluster,
+    );
+  },
+});
+
+/** Undefined as long as an unfinished pod holds the claim: then that one is the answer. */
+function toHeld(item: HeldClaim, now: number): Held | undefined {
+  if (item.holders.some((pod) => !isFinished(pod))) return undefined;
+  const finished = item.holders.filter((pod) => !isDeleting(pod));
+  if (finished.length === 0) return undefined;
+  const left = FRESH_MS - deletingForMs(item.claim, now);
+  return { ...item, finished, freshForMs: left > 0 ? left : undefined };
+}
+
+function groupKey({ finished, freshForMs }: Held): string {
+  return [freshForMs === undefined ? 'found' : 'progress', ...finished.map((pod) => pod.uid).toSorted()].join('\n');
+}
+
+function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): FindingDraft<Facts> {
+  const [{ claim, finished, freshForMs }] = group;
+  const waiting = [...new Set(group.flatMap((item) => unscheduledUsers(item.claim, cluster)))];
+  const owners = finished.flatMap((pod) => cluster.workloadOf(pod) ?? []);
+  return {
+    subject: claim.ref,
+    involved: [
+      claim.ref,
+      ...finished.slice(0, 5).map((pod) => pod.ref),
+      ...group.map((item) => item.claim.ref),
+      ...finished.map((pod) => pod.ref),
+      ...owners,
+      ...group.flatMap((item) => item.volume?.ref ?? []),
+    ],
+    affected: [
+      ...group.map((item) => item.claim.ref),
+      ...waiting.map((pod) => pod.ref),
+      ...waiting.flatMap((pod) => cluster.workloadOf(pod) ?? []),
+    ],
+    restsOn: finished.map((pod) => pod.ref),
+    facts: {
+      claims: group.map((item) => nameOf(item.claim)),
+      pods: finished.map(nameOf),
+      downFor: duration(Math.max(...group.map((item) => deletingForMs(item.claim, cluster.now)))),
+      fate: fateOf(group),
+      isProgress: freshForMs !== undefined,
+    },
+    evidence: [
+      ...deletionEvidence(group.slice(0, 5), cluster.now),
+      ...withCount(
+        claim,
+        'pods',
+        finished.map((pod) =>
+          fact(
+            pod,
+            'status.phase',
+            pod.phase,
+            `its object still references the claim and was given node ${pod.nodeName ?? ''}`,
+          ),
+        ),
+        'finished pods hold the claim',
+      ),
+    ],
+    progressSeconds:
+      freshForMs === undefined ? undefined : Math.max(...group.map((item) => item.freshForMs ?? 0)) / 1000,
+    offers: group.flatMap(offersFor),
+    manual: freshForMs === undefined ? manualFor(group, cluster) : waitByHand,
+  };
+}
+
+function offersFor({ claim, volume, finished }: Held): readonly OfferDraft[] {
+  const dataName = volume?.reclaimPolicy === 'Delete' ? { dataName: claim.name } : {};
+  return [
+    ...(volume?.reclaimPolicy === 'Delete'
+      ? [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })]
+      : []),
+    ...finished
+      .slice(0, 20)
+      .map((pod) =>
+        deleteFinishedPod.offer({ namespace: pod.namespace ?? '', name: pod.name, uid: pod.uid, ...dataName }),
+      ),
+  ];
+}
+
+function manualFor(group: readonly [Held, ...Held[]], cluster: Cluster): readonly ManualStep[] {
+  const [{ claim, finished }] = group;
+  const [first] = finished;
+  return [
+    ...keepDataByHand(group),
+    {
+      says: 'Look at every pod of the namespace, whatever its phase.',
+      command: `kubectl get pods -n ${shellWord(claim.namespace ?? '')} -o wide`,
+    },
+    ...(first
+      ? [
+          {
+            says: `When the data is kept, or its owner agrees that it goes, delete the finished pods (or their Job). ${fateInWords(fateOf(group))}`,
+            command: `kubectl delete pod -n ${shellWord(first.namespace ?? '')} ${finished
+              .slice(0, 5)
+              .map((pod) => shellWord(pod.name))
+              .join(' ')}`,
+          },
+        ]
+      : []),
+    ...rebindAllByHand(group, cluster),
+  ];
+}

@@ -1,0 +1,115 @@
+import {
+  classesEvidence,
+  FRESH_MS,
+  hasNearFit,
+  isPendingFor,
+  nameOf,
+  some,
+  unscheduledUsers,
+  usableClasses,
+  withCount,
+} from '../domain/claim.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { defineFault, type FindingDraft, fact } from '../domain/fault.ts';
+import type { Claim } from '../domain/objects.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration } from '../domain/time.ts';
+import { recreatePendingClaim } from '../remediations/recreate-pending-claim.ts';
+
+interface Facts {
+  readonly claims: readonly string[];
+  readonly waitedFor: string;
+  readonly classes: number;
+}
+
+/**
+ * A claim leaves its class out and no class is the default. Kubernetes fills the field in as soon as there is a default
+ * (KEP-3333, GA in 1.28), so nothing but the default is missing.
+ */
+export const claimNoDefaultClass = defineFault<'claim-no-default-class', Facts>({
+  id: 'claim-no-default-class',
+  severity: 'warning',
+  rank: 7,
+  needs: ['persistentvolumeclaims', 'persistentvolumes', 'storageclasses'],
+  uses: ['pods'],
+  words: {
+    summary: (f) =>
+      `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'names' : 'name'} no class, and no class is the default.`,
+    explanation: (f) =>
+      `Pending for ${f.waitedFor}. Kubernetes gives a claim without a class the default class, and there is none${f.classes === 0 ? ': there is no class at all that could make a volume' : ''}. It waits until a class becomes the default or the claim is made again with one.`,
+  },
+  doc: {
+    meaning:
+      'The claim leaves `spec.storageClassName` out, which means the default class, and no StorageClass carries the default annotation.',
+    impact: 'Pods that need the claim are not scheduled. Nothing is lost.',
+    diagnosis:
+      'The event (`no storage class is set`) is of type Normal and easily overlooked. Look at the claim and at the annotation `storageclass.kubernetes.io/is-default-class` of the classes.',
+    mitigation:
+      'Mark one class as the default if the cluster shall have one: every waiting claim without a class then gets it, so look at all of them first. Or make this one claim again with a class. A claim with `""` is not helped by a default.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    if (cluster.objects.storageclasses.some((item) => item.isDefault)) return;
+    const [first, ...more] = scope.claims.filter(
+      (claim) =>
+        claim.className === undefined && isPendingFor(claim, FRESH_MS, cluster.now) && !hasNearFit(claim, cluster),
+    );
+    if (first) yield toFinding([first, ...more], cluster);
+  },
+});
+
+function toFinding(claims: readonly [Claim, ...Claim[]], cluster: Cluster): FindingDraft<Facts> {
+  const [claim] = claims;
+  const waiting = claims.flatMap((item) => unscheduledUsers(item, cluster));
+  const classes = usableClasses('', cluster);
+  return {
+    subject: claim.ref,
+    involved: [...claims.map((item) => item.ref), ...waiting.map((pod) => pod.ref)],
+    affected: [
+      ...claims.map((item) => item.ref),
+      ...waiting.map((pod) => pod.ref),
+      ...waiting.flatMap((pod) => cluster.workloadOf(pod) ?? []),
+    ],
+    facts: {
+      claims: claims.map(nameOf),
+      waitedFor: duration(Math.max(...claims.map((item) => cluster.now - item.createdAt))),
+      classes: classes.length,
+    },
+    evidence: [
+      ...withCount(
+        claim,
+        'claims',
+        claims.map((item) =>
+          fact(
+            item,
+            'status.phase',
+            item.phase,
+            `waiting for ${duration(cluster.now - item.createdAt)} without a class`,
+          ),
+        ),
+        'claims wait for a default class',
+      ),
+      classesEvidence(claim, cluster, 'the claim leaves its class out, and none is marked as the default'),
+    ],
+    offers: claims.slice(0, 20).flatMap((item) =>
+      classes.slice(0, 3).map((choice) =>
+        recreatePendingClaim.offer({
+          namespace: item.namespace ?? '',
+          name: item.name,
+          uid: item.uid,
+          storageClass: choice.name,
+        }),
+      ),
+    ),
+    manual: [
+      { says: 'See which classes there are. None is the default.', command: 'kubectl get storageclass' },
+      {
+        says: 'See all claims without a class that wait: they all get the class that becomes the default.',
+        command: `kubectl get pvc -A -o jsonpath='{range .items[?(@.status.phase=="Pending")]}{.metadata.namespace}/{.metadata.name} {.spec.storageClassName}{"\\n"}{end}'`,
+      },
+      {
+        says: 'Decide with the owners of the cluster which class shall be the default, or name a class where the claim is written (chart, operator, volumeClaimTemplates).',
+      },
+    ],
+  };
+}

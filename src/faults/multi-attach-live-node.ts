@@ -1,0 +1,174 @@
+import { few, listed, sufferers } from '../domain/attachment.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { type Contention, contentionsOf, deadlockOf } from '../domain/contention.ts';
+import { defineFault, type Evidence, type FindingDraft, fact } from '../domain/fault.ts';
+import type { Pod } from '../domain/objects.ts';
+import { describeRef, type Ref, refKey, uniqueRefs } from '../domain/ref.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration, minutes } from '../domain/time.ts';
+
+interface Facts {
+  readonly sharers: readonly string[];
+  readonly volumes: readonly string[];
+  readonly nodes: readonly string[];
+  readonly holders: readonly string[];
+  readonly waiting: readonly string[];
+  readonly waitedFor: string;
+  readonly ends: boolean;
+  readonly isProgress: boolean;
+}
+
+const SETTLES_WITHIN_MS = minutes(1);
+
+/**
+ * Pods on different nodes share a volume that only one node at a time may have, and the one that has it lives on a node
+ * in good health. Nothing is broken: the workloads ask for what the volume cannot give (facts §5.3, F09).
+ */
+export const multiAttachLiveNode = defineFault<'multi-attach-live-node', Facts>({
+  id: 'multi-attach-live-node',
+  severity: 'warning',
+  rank: 6,
+  needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'volumeattachments', 'nodes'],
+  uses: ['csidrivers', 'deployments', 'replicasets', 'events'],
+  words: {
+    summary: (f) => {
+      if (f.ends)
+        return `${listed(f.holders)} on ${listed(f.nodes)} ${f.holders.length === 1 ? 'is' : 'are'} ending; then ${volumes(f)} can go to ${listed(f.waiting)}.`;
+      if (f.isProgress)
+        return `${listed(f.waiting)} ${f.waiting.length === 1 ? 'has' : 'have'} waited for ${f.waitedFor} for ${volumes(f)}, held on ${listed(f.nodes)}.`;
+      return `${listed(f.sharers)} ${f.sharers.length === 1 ? 'has pods on different nodes that share' : 'share from different nodes'} ${volumes(f)}, which only one node may have: ${listed(f.waiting)} cannot start.`;
+    },
+    explanation: (f) => {
+      if (f.ends)
+        return 'The holder is being deleted within its grace; the volume is detached when it has ended. Nothing needs to be done yet.';
+      if (f.isProgress) return 'A hand-over that is under way would look the same in its first minute.';
+      return `${listed(f.holders)} ${f.holders.length === 1 ? 'uses' : 'use'} the volume on ${listed(f.nodes)}, which is Ready, so it is held rightly. Pods on one node may share it, pods on two nodes never. This does not solve itself, and taking the volume away would break the pods that run.`;
+    },
+  },
+  doc: {
+    meaning:
+      'A pod waits for a ReadWriteOnce volume that a running pod on another, healthy node uses. It is not the rollout of one Deployment that blocks itself.',
+    impact: 'The waiting pods never start. The pods that have the volume are not disturbed.',
+    diagnosis:
+      'The VolumeAttachment names a Ready node with an unfinished pod that uses the claim. ReadWriteOnce means one node, not one pod: pods beside the holder run. A pod that crashes beside the holder crashes for reasons of its own.',
+    mitigation:
+      'Run one replica, give each replica its own claim (a StatefulSet with a claim template), keep the pods on one node by pod affinity, or use a storage class with ReadWriteMany. Never detach a volume that a running pod uses.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const bySharers = Map.groupBy(sharings(cluster, scope), (contention) =>
+      sharersOf(contention, cluster).map(refKey).toSorted().join('\n\n'),
+    );
+    for (const [first, ...more] of bySharers.values()) if (first) yield toFinding([first, ...more], first, cluster);
+  },
+});
+
+function* sharings(cluster: Cluster, scope: Scope): Generator<Contention> {
+  for (const contention of contentionsOf(cluster, scope)) if (!deadlockOf(contention, cluster)) yield contention;
+}
+
+/** Who shares: the workloads, the holder's first; the pods themselves where no workload stands above them. */
+function sharersOf({ holders, waiters }: Contention, cluster: Cluster): readonly Ref[] {
+  return uniqueRefs([...holders, ...waiters.map(({ pod }) => pod)].map((pod) => cluster.workloadOf(pod) ?? pod.ref));
+}
+
+function leftMs({ endsInMs, waiters }: Contention): number {
+  return endsInMs ?? SETTLES_WITHIN_MS - (waiters[0]?.waitedMs ?? 0);
+}
+
+function toFinding(all: readonly Contention[], any: Contention, cluster: Cluster): FindingDraft<Facts> {
+  const stuck = all.filter((contention) => leftMs(contention) <= 0);
+  const isProgress = stuck.length === 0;
+  const told = isProgress ? all : stuck;
+  const sharers = uniqueRefs(told.flatMap((contention) => sharersOf(contention, cluster)));
+  const holders = unique(
+    told.flatMap((contention) => (contention.staying.length > 0 ? contention.staying : contention.holders)),
+  );
+  const waiting = unique(told.flatMap(({ waiters }) => waiters.map(({ pod }) => pod)));
+  const nodes = [...new Set(told.map(({ attachment }) => attachment.nodeName))];
+  const involved = [
+    ...few(sharers, 6),
+    ...nodes.flatMap((name) => cluster.findNode(name)?.ref ?? []),
+    ...told.flatMap((contention) => [contention.attachment.ref, contention.volume.ref]),
+    ...few(holders).map((pod) => pod.ref),
+    ...waiting.map((pod) => pod.ref),
+    ...told.flatMap(({ waiters }) => waiters.flatMap(({ own }) => own?.ref ?? [])),
+  ];
+  return {
+    subject: sharers[0] ?? any.volume.ref,
+    involved,
+    affected: sufferers(waiting, cluster),
+    facts: {
+      sharers: sharers.map(describeRef),
+      volumes: told.map(({ volume }) => volume.name),
+      nodes,
+      holders: holders.map((pod) => pod.name),
+      waiting: waiting.map((pod) => pod.name),
+      waitedFor: duration(Math.max(...told.map(({ waiters }) => waiters[0]?.waitedMs ?? 0))),
+      ends: isProgress && told.every(({ endsInMs }) => endsInMs !== undefined),
+      isProgress,
+    },
+    evidence: evidenceOf(told, holders, waiting, cluster),
+    progressSeconds: isProgress ? Math.max(...told.map(leftMs)) / 1000 : undefined,
+    manual: isProgress
+      ? []
+      : [
+          {
+            says: 'Decide what the workload needs: one replica, one claim for each replica, pods kept on one node by pod affinity, or a class with ReadWriteMany.',
+          },
+          ...sharers.slice(0, 1).map((sharer) => ({
+            says: 'Look at how many replicas use the one claim.',
+            command: `kubectl -n ${sharer.namespace ?? 'default'} get ${sharer.kind.toLowerCase()} ${sharer.name} -o wide`,
+          })),
+        ],
+  };
+}
+
+function evidenceOf(
+  told: readonly Contention[],
+  holders: readonly Pod[],
+  waiting: readonly Pod[],
+  cluster: Cluster,
+): readonly Evidence[] {
+  return [
+    ...few(told).flatMap(({ attachment, volume }) => {
+      const node = cluster.findNode(attachment.nodeName);
+      return [
+        fact(
+          attachment,
+          'spec.nodeName',
+          attachment.nodeName,
+          `volume ${volume.name} is attached there, and nobody has asked for its detach`,
+        ),
+        fact(volume, 'spec.accessModes', volume.accessModes.join(', '), 'only one node at a time may have it'),
+        ...(node
+          ? [
+              fact(
+                node,
+                'status.conditions[Ready].status',
+                node.ready?.status,
+                'the node is well: what runs there holds the volume rightly',
+              ),
+            ]
+          : []),
+      ];
+    }),
+    ...few(holders).map((pod) =>
+      fact(
+        pod,
+        'spec.nodeName',
+        pod.nodeName,
+        pod.deletedAt === undefined ? 'uses the volume there' : 'uses the volume there and is ending',
+      ),
+    ),
+    ...few(waiting).map((pod) => fact(pod, 'spec.nodeName', pod.nodeName, 'waits there for the same volume')),
+  ];
+}
+
+function unique(pods: readonly Pod[]): readonly Pod[] {
+  return [...new Set(pods)];
+}
+
+function volumes(f: Facts): string {
+  return f.volumes.length === 1 ? `volume ${f.volumes[0] ?? ''}` : `${f.volumes.length} volumes`;
+}

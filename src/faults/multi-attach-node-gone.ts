@@ -1,0 +1,173 @@
+import { few, type Hold, holdsOf, listed, sufferers } from '../domain/attachment.ts';
+import type { Cluster, SignOfLife } from '../domain/cluster.ts';
+import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import type { Pod } from '../domain/objects.ts';
+import { missingRef } from '../domain/ref.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration, minutes } from '../domain/time.ts';
+import { deleteAttachment } from '../remediations/delete-attachment.ts';
+
+interface Facts {
+  readonly node: string;
+  readonly volumes: number;
+  readonly waiting: readonly string[];
+  readonly waitedFor: string;
+  readonly alive: string | undefined;
+  readonly isProgress: boolean;
+}
+
+/**
+ * Pod garbage collection takes 1 minute, the forced detach 6, and the detach itself may take some more: after that long
+ * nothing comes by itself any more.
+ */
+const SOLVES_ITSELF_WITHIN_MS = minutes(10);
+
+/**
+ * An exclusive volume is attached to a node whose Node object is gone, and a pod elsewhere waits for it. The forced
+ * detach comes 6 minutes after the pods of the node are collected, unless it is switched off
+ * (`--disable-force-detach-on-timeout`) or its timer, which lives in memory, was reset (facts §4.4 and §4.5).
+ */
+export const multiAttachNodeGone = defineFault<'multi-attach-node-gone', Facts>({
+  id: 'multi-attach-node-gone',
+  severity: 'critical',
+  rank: 6,
+  needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'volumeattachments', 'nodes', 'leases'],
+  uses: ['csidrivers', 'events'],
+  words: {
+    summary: (f) =>
+      f.isProgress
+        ? `Node ${f.node} is gone; Kubernetes is still taking ${volumes(f)} away from it for ${listed(f.waiting)}.`
+        : `Node ${f.node} does not exist any more, but ${volumes(f)} that ${waits(f)} ${f.volumes === 1 ? 'is' : 'are'} still attached to it.`,
+    explanation: (f) => {
+      if (f.isProgress) {
+        return `The node's pods are collected after one minute and the detach is forced six minutes later. The longest wait is ${f.waitedFor} so far; nothing needs to be done yet.`;
+      }
+      if (f.alive !== undefined) {
+        return `The Node object is gone, but the machine still runs (${f.alive}), so its pods may still write. It must be powered off before the volume moves.`;
+      }
+      return 'The forced detach is overdue: it is switched off, or its timer was reset. A node that does not exist cannot be tainted, so the attachment stays until somebody proves that the machine is off and the attachment is deleted.';
+    },
+  },
+  doc: {
+    meaning:
+      'A ReadWriteOnce volume is attached to a node that was removed from the cluster, and the pod that replaces the old one waits in ContainerCreating on another node.',
+    impact:
+      'The workload is down until the volume is detached. If the machine was only removed from the cluster and still runs, its processes may still write.',
+    diagnosis:
+      'The VolumeAttachment is not being deleted and names a node for which there is no Node object. The first ten minutes are normal: garbage collection of the pods, then the forced detach. A kube-controller-manager with `--disable-force-detach-on-timeout` never forces it.',
+    mitigation:
+      'Wait for the forced detach. When it is overdue, prove that the machine is terminated (a missing Node object is no proof), then delete the VolumeAttachment: the attach/detach controller attaches the volume where it is wanted. Never make a Node object by hand.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const byNode = Map.groupBy(waitedForOnGoneNodes(cluster, scope), (hold) => hold.attachment.nodeName);
+    for (const [node, holds] of byNode) yield toFinding(node, holds, cluster);
+  },
+});
+
+function* waitedForOnGoneNodes(cluster: Cluster, scope: Scope): Generator<Hold> {
+  for (const hold of holdsOf(cluster, scope, (node) => cluster.nodeState(node) === 'gone')) {
+    if (hold.waiters.length > 0) yield hold;
+  }
+}
+
+function longestWaitMs(hold: Hold): number {
+  return hold.waiters[0]?.waitedMs ?? 0;
+}
+
+function toFinding(node: string, holds: readonly Hold[], cluster: Cluster): FindingDraft<Facts> {
+  const longest = Math.max(...holds.map(longestWaitMs));
+  const leftMs = SOLVES_ITSELF_WITHIN_MS - longest;
+  const isProgress = leftMs > 0;
+  const overdue = holds
+    .toSorted((a, b) => longestWaitMs(b) - longestWaitMs(a))
+    .filter((hold) => isProgress || longestWaitMs(hold) >= SOLVES_ITSELF_WITHIN_MS);
+  const waiting = [...new Set(overdue.flatMap((hold) => hold.waiters.map(({ pod }) => pod)))];
+  const gone = missingRef('Node', null, node);
+  const sign = cluster.signOfLife(node);
+  const [first] = overdue;
+  return {
+    subject: first?.attachment.ref ?? gone,
+    involved: [
+      ...(first ? [first.attachment.ref] : []),
+      gone,
+      ...overdue.flatMap(({ attachment, waiters, holders }) =>
+        [attachment, ...waiters.flatMap(({ pod, own }) => (own ? [pod, own] : [pod])), ...holders].map(
+          (object) => object.ref,
+        ),
+      ),
+      ...overdue.map(({ volume }) => volume.ref),
+    ],
+    affected: sufferers(waiting, cluster),
+    facts: {
+      node,
+      volumes: overdue.length,
+      waiting: waiting.map((pod) => pod.name),
+      waitedFor: duration(longest),
+      alive: sign?.says,
+      isProgress,
+    },
+    evidence: evidenceOf(node, overdue, waiting, sign),
+    progressSeconds: isProgress ? leftMs / 1000 : undefined,
+    offers: sign
+      ? []
+      : overdue.map(({ attachment }) =>
+          deleteAttachment.offer({
+            attachment: attachment.name,
+            uid: attachment.uid,
+            because: 'multi-attach-node-gone',
+          }),
+        ),
+    manual: manualFor(node, sign !== undefined),
+  };
+}
+
+function evidenceOf(
+  node: string,
+  holds: readonly Hold[],
+  waiting: readonly Pod[],
+  sign: SignOfLife | undefined,
+): readonly Evidence[] {
+  return [
+    absent(
+      missingRef('Node', null, node),
+      'no Node object of that name exists; that is no proof that the machine is off',
+    ),
+    ...few(holds).flatMap(({ attachment, volume }) => [
+      fact(
+        attachment,
+        'spec.nodeName',
+        attachment.nodeName,
+        `volume ${volume.name} is still attached to ${node}, and nobody has asked for its detach`,
+      ),
+      fact(volume, 'spec.accessModes', volume.accessModes.join(', '), 'only one node at a time may have it'),
+    ]),
+    ...few(waiting).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${pod.nodeName} for the volume`)),
+    ...(sign ? [{ object: sign.ref, path: sign.path, value: sign.value, says: sign.says }] : []),
+  ];
+}
+
+function manualFor(node: string, isAlive: boolean): readonly ManualStep[] {
+  const look = {
+    says: `Look ${node} up in the cloud console, hypervisor or BMC: terminated, or only removed from the cluster?`,
+  };
+  if (isAlive)
+    return [
+      look,
+      { says: 'Power the machine off, or let its kubelet join again: then its pods and mounts are ended in order.' },
+    ];
+  return [
+    look,
+    {
+      says: 'If this comes back with every lost node, read the flags of kube-controller-manager: --disable-force-detach-on-timeout switches the forced detach off.',
+    },
+  ];
+}
+
+function volumes(f: Facts): string {
+  return f.volumes === 1 ? 'one volume' : `${f.volumes} volumes`;
+}
+
+function waits(f: Facts): string {
+  return `${listed(f.waiting)} ${f.waiting.length === 1 ? 'waits' : 'wait'} for`;
+}

@@ -1,0 +1,150 @@
+import { few, listed, sufferers } from '../domain/attachment.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import type { Node, Pod } from '../domain/objects.ts';
+import { isUnscheduled } from '../domain/pod.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration, minutes } from '../domain/time.ts';
+import { isSelectedBy, reachesAll, reservingTaintsAgainst, stateTaintsAgainst } from '../domain/topology.ts';
+import { hasTaint, OUT_OF_SERVICE } from '../domain/volume.ts';
+import { removeOutOfServiceTaint } from '../remediations/remove-out-of-service-taint.ts';
+
+interface Facts {
+  readonly node: string;
+  readonly readyFor: string;
+  readonly kept: readonly string[];
+  readonly attachments: number;
+  readonly inUse: number;
+  readonly isProgress: boolean;
+}
+
+/** Whoever set the taint is given this long after the return of the machine to take it away. */
+const SETTLES_WITHIN_MS = minutes(5);
+
+/**
+ * A node is Ready again and still carries the taint that told Kubernetes that it is out of service. While it is there,
+ * no pod may run on the node, and the attach/detach controller detaches from it without asking the kubelet, by the
+ * taint's key alone and whatever the node's state (facts §4.5).
+ */
+export const outOfServiceTaintLeft = defineFault<'out-of-service-taint-left', Facts>({
+  id: 'out-of-service-taint-left',
+  severity: 'critical',
+  rank: 4,
+  needs: ['nodes'],
+  uses: ['volumeattachments', 'pods'],
+  words: {
+    summary: (f) =>
+      f.isProgress
+        ? `Node ${f.node} came back ${f.readyFor} ago and still has its out-of-service taint.`
+        : `Node ${f.node} has been Ready for ${f.readyFor} but still carries the out-of-service taint${f.kept.length > 0 ? `, which keeps ${listed(f.kept)} away` : ''}.`,
+    explanation: (f) => {
+      if (f.isProgress)
+        return 'Whoever set it is expected to remove it once the machine was power-cycled and is clean.';
+      const left =
+        f.attachments + f.inUse > 0
+          ? ` The node is not clean yet: attachments ${f.attachments}, volumes in use ${f.inUse}.`
+          : '';
+      return `Nobody but a person removes this taint. Until then no pod may run there, and every volume that is attached to the node is taken away without waiting for its unmount, which can damage data.${left}`;
+    },
+  },
+  doc: {
+    meaning:
+      'A node that works again still has the taint `node.kubernetes.io/out-of-service`, which somebody set when the machine was off.',
+    impact:
+      'Pods are evicted from the node and kept away from it. Volumes that get attached there are detached by force, before the kubelet has unmounted them.',
+    diagnosis:
+      'The condition Ready is True and the taint is in `spec.taints`, with any effect: the controller looks at the key alone.',
+    mitigation:
+      'Make sure that the machine was power-cycled since the taint was set and has no left-over mounts, then remove the taint. Kubernetes never removes it by itself.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const tainted = cluster.objects.nodes.filter(
+      (node) => hasTaint(node, OUT_OF_SERVICE) && node.ready?.status === 'True',
+    );
+    if (tainted.length === 0) return;
+    const unscheduled = scope.pods.filter(isUnscheduled);
+    for (const node of tainted) {
+      const kept = unscheduled.filter((pod) => isKeptAway(pod, node, cluster));
+      if (scope.has(node.ref) || kept.length > 0) yield toFinding(node, kept, cluster);
+    }
+  },
+});
+
+/** The taint is the only thing about the node that stands against the pod, its volumes included. */
+function isKeptAway(pod: Pod, node: Node, cluster: Cluster): boolean {
+  const against = stateTaintsAgainst(pod, node);
+  return (
+    against.length > 0 &&
+    against.every((taint) => taint.key === OUT_OF_SERVICE) &&
+    reservingTaintsAgainst(pod, node).length === 0 &&
+    isSelectedBy(node, pod) &&
+    reachesAll(node, cluster.volumesOfPod(pod))
+  );
+}
+
+function toFinding(node: Node, kept: readonly Pod[], cluster: Cluster): FindingDraft<Facts> {
+  const readyForMs = cluster.now - (node.ready?.changedAt ?? node.createdAt);
+  const leftMs = SETTLES_WITHIN_MS - readyForMs;
+  const isProgress = leftMs > 0;
+  const attachments = cluster.attachmentsOnNode(node.name);
+  return {
+    subject: node.ref,
+    involved: [node.ref, ...kept.map((pod) => pod.ref), ...attachments.map((attachment) => attachment.ref)],
+    affected: sufferers(kept, cluster),
+    facts: {
+      node: node.name,
+      readyFor: duration(readyForMs),
+      kept: kept.map((pod) => pod.name),
+      attachments: attachments.length,
+      inUse: node.volumesInUse.length,
+      isProgress,
+    },
+    evidence: evidenceOf(node, kept, readyForMs, cluster),
+    progressSeconds: isProgress ? leftMs / 1000 : undefined,
+    offers: [removeOutOfServiceTaint.offer({ node: node.name, uid: node.uid })],
+    manual: manualFor(node),
+  };
+}
+
+function evidenceOf(node: Node, kept: readonly Pod[], readyForMs: number, cluster: Cluster): readonly Evidence[] {
+  const taint = node.taints?.find((one) => one.key === OUT_OF_SERVICE);
+  return [
+    fact(
+      node,
+      'spec.taints',
+      taint ? { key: taint.key, effect: taint.effect } : OUT_OF_SERVICE,
+      'the node is still marked as out of service',
+    ),
+    fact(
+      node,
+      'status.conditions[Ready].status',
+      node.ready?.status,
+      `the node has been Ready for ${duration(readyForMs)}`,
+    ),
+    fact(node, 'status.volumesInUse', String(node.volumesInUse.length), 'volumes that the kubelet has in use there'),
+    ...few(cluster.attachmentsOnNode(node.name)).map((attachment) =>
+      fact(
+        attachment,
+        'spec.nodeName',
+        node.name,
+        'is attached to the tainted node: it will be taken away without an unmount',
+      ),
+    ),
+    ...few(kept).map((pod) =>
+      fact(pod, 'status.conditions[PodScheduled].status', 'False', 'would fit on the node but for the taint'),
+    ),
+  ];
+}
+
+function manualFor(node: Node): readonly ManualStep[] {
+  return [
+    {
+      says: 'Find out whether the machine was power-cycled since the taint was set: its boot id is of this start.',
+      command: `kubectl get node ${node.name} -o jsonpath='{.status.nodeInfo.bootID}'`,
+    },
+    {
+      says: 'If it was not, cordon it, power-cycle it, and look again: left-over mounts of the time before may still write.',
+    },
+  ];
+}

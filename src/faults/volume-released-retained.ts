@@ -1,0 +1,89 @@
+import { getCommand, isoOf } from '../domain/claim.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { defineFault, type FindingDraft, fact } from '../domain/fault.ts';
+import type { Volume } from '../domain/objects.ts';
+import { isDeleting } from '../domain/pod.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration } from '../domain/time.ts';
+
+interface Facts {
+  readonly volume: string;
+  readonly claim: string;
+  readonly releasedFor: string | undefined;
+}
+
+/** A volume whose claim is gone and which is kept because its policy is Retain. That is what Retain means (F03r). */
+export const volumeReleasedRetained = defineFault<'volume-released-retained', Facts>({
+  id: 'volume-released-retained',
+  severity: 'info',
+  rank: 7,
+  needs: ['persistentvolumes', 'persistentvolumeclaims'],
+  words: {
+    summary: (f) => `Volume ${f.volume} is kept on purpose: its claim ${f.claim} is gone and its policy is Retain.`,
+    explanation: (f) =>
+      `${f.releasedFor === undefined ? 'It' : `For ${f.releasedFor} it`} has waited for somebody to decide. The data is safe; nothing is leaked and nothing is stuck.`,
+  },
+  doc: {
+    meaning: 'The claim was deleted and the reclaim policy is Retain, so volume and data stay until a person decides.',
+    impact: 'None for workloads. The storage is used and paid for until somebody decides.',
+    diagnosis:
+      'Phase Released, policy Retain, and no claim of that name or by volumeName asks for it. It is no leak: the object still says what it is.',
+    mitigation:
+      "Leave it, or decide with the data's owner. Removing `claimRef.uid` hands the old data to the next claim of that name; switching the policy to Delete destroys the data at once.",
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const asked = new Set(cluster.objects.persistentvolumeclaims.flatMap((claim) => claim.volumeName ?? []));
+    for (const volume of scope.volumes) if (isKept(volume, asked, cluster)) yield toFinding(volume, cluster);
+  },
+});
+
+function isKept(volume: Volume, asked: ReadonlySet<string>, cluster: Cluster): boolean {
+  if (volume.phase !== 'Released' || volume.reclaimPolicy !== 'Retain' || isDeleting(volume) || asked.has(volume.name))
+    return false;
+  const { claimRef } = volume;
+  return (
+    claimRef === undefined ||
+    (cluster.findClaim(claimRef.namespace, claimRef.name) === undefined && cluster.claimOfVolume(volume) === undefined)
+  );
+}
+
+function toFinding(volume: Volume, cluster: Cluster): FindingDraft<Facts> {
+  const { claimRef, phaseChangedAt } = volume;
+  return {
+    subject: volume.ref,
+    involved: [volume.ref],
+    affected: [],
+    facts: {
+      volume: volume.name,
+      claim: claimRef ? `${claimRef.namespace}/${claimRef.name}` : 'of old',
+      releasedFor: phaseChangedAt === undefined ? undefined : duration(cluster.now - phaseChangedAt),
+    },
+    evidence: [
+      fact(
+        volume,
+        'status.phase',
+        volume.phase,
+        phaseChangedAt === undefined ? 'its claim is gone' : `its claim is gone since ${isoOf(phaseChangedAt)}`,
+      ),
+      fact(
+        volume,
+        'spec.persistentVolumeReclaimPolicy',
+        volume.reclaimPolicy,
+        'the data is kept until somebody decides',
+      ),
+      fact(
+        volume,
+        'spec.claimRef.uid',
+        claimRef?.uid ?? 'absent',
+        'no claim has this uid, and none asks for the volume',
+      ),
+    ],
+    manual: [
+      {
+        says: 'Nothing needs to be done. Ask the owner of the data whether it is still wanted.',
+        command: getCommand('pv', volume),
+      },
+    ],
+  };
+}

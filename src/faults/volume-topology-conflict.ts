@@ -1,0 +1,390 @@
+import { few, listed, sufferers } from '../domain/attachment.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import type { Node, Pod, Volume } from '../domain/objects.ts';
+import { isDeleting, isUnscheduled, isWaiting, unscheduledMs, waitedMs } from '../domain/pod.ts';
+import { uniqueRefs } from '../domain/ref.ts';
+import type { Scope } from '../domain/scope.ts';
+import { minutes } from '../domain/time.ts';
+import {
+  contradict,
+  describePlace,
+  nodesInReach,
+  nodesNamedBy,
+  reachesAll,
+  reservingTaintsAgainst,
+  selectedAmong,
+  stateTaintsAgainst,
+} from '../domain/topology.ts';
+
+type Reason = 'no-node' | 'split' | 'pod-constraint';
+
+interface Facts {
+  readonly reason: Reason;
+  readonly pods: readonly string[];
+  readonly volumes: readonly string[];
+  readonly places: readonly string[];
+  /** Nodes that the volumes allow, whether the pod may run there or not. */
+  readonly inReach: readonly string[];
+  readonly constraint: string;
+  readonly isProgress: boolean;
+}
+
+/** Why a pod and its volumes cannot meet on any node. */
+interface Conflict {
+  readonly reason: Reason;
+  /** The volumes that take part. */
+  readonly volumes: readonly Volume[];
+  readonly inReach: readonly Node[];
+  /** What the pod itself says against the nodes in reach, in words. */
+  readonly constraint: string;
+  /** Milliseconds until a fitting node that just went down is no longer worth waiting for. */
+  readonly leftMs: number | undefined;
+}
+
+const SETTLES_WITHIN_MS = minutes(1);
+const NODE_MAY_RETURN_WITHIN_MS = minutes(5);
+
+/**
+ * A pod has no node because its volumes can only be reached from nodes that do not exist, cannot take pods, or are
+ * excluded by the pod itself. All volumes of the pod are judged together: each alone may have a node (facts §6, F20).
+ */
+export const volumeTopologyConflict = defineFault<'volume-topology-conflict', Facts>({
+  id: 'volume-topology-conflict',
+  severity: 'warning',
+  rank: 7,
+  needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'nodes'],
+  uses: ['events'],
+  words: {
+    summary: (f) => {
+      const who = listed(f.pods);
+      if (f.isProgress) return `${who} cannot be placed: the only node that reaches ${volumes(f)} went down just now.`;
+      switch (f.reason) {
+        case 'split':
+          return `${who} ${f.pods.length === 1 ? 'needs' : 'need'} ${volumes(f)}, which lie in different places: no node reaches them all.`;
+        case 'pod-constraint':
+          return `${who} cannot run where ${volumes(f)} can be reached: ${f.constraint}.`;
+        case 'no-node':
+          return `${who} cannot be placed: no node that takes pods reaches ${volumes(f)}.`;
+      }
+    },
+    explanation: (f) => {
+      const places = `The data is bound to its place (${listed(f.places)}), and a volume never moves.`;
+      if (f.isProgress) return `${places} If the node comes back within five minutes, the pod is placed by itself.`;
+      switch (f.reason) {
+        case 'split':
+          return `${places} Each volume alone may have a node, together they have none; more nodes do not help. One of the volumes must be made anew in the other's place, from a snapshot if its data is needed.`;
+        case 'pod-constraint':
+          return `${places} Reachable from ${listed(f.inReach)}, but ${f.constraint}. The pod's own rules must be changed, not the volume's.`;
+        case 'no-node':
+          return `${places} ${f.inReach.length > 0 ? `Only ${listed(f.inReach)} could reach it, and takes no pods now.` : 'There is no node in that place.'} The pod waits until one is there.`;
+      }
+    },
+  },
+  doc: {
+    meaning:
+      "A pod that uses bound volumes has no node, because no node satisfies the node affinity of all its volumes together with the pod's own selectors and tolerations.",
+    impact: 'The pod stays Pending. The data is safe, but only reachable from its place.',
+    diagnosis:
+      "Compare `spec.nodeAffinity` of every volume of the pod with the labels of the nodes that take pods, then the pod's nodeSelector, required affinity and tolerations. Reasons: `no-node` (nothing in the volume's place), `split` (two volumes in different places), `pod-constraint` (the pod excludes the nodes that the volume allows).",
+    mitigation:
+      "Bring a node back in the volume's place, or uncordon one; align the pod's own rules with the volume; or restore a snapshot into another place. A volume's node affinity cannot be changed, and relabelling nodes only lies to the scheduler. A class with WaitForFirstConsumer avoids the next one.",
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const judged = new Map<string, Group | undefined>();
+    const places = new Places(cluster);
+    for (const pod of scope.pods) {
+      const volumes = boundVolumes(pod, cluster);
+      if (volumes.length === 0 || isLocalVolumeLost(volumes, places, cluster)) continue;
+      const key = keyOf(pod, volumes);
+      if (!judged.has(key)) judged.set(key, toGroup(pod, volumes, places, cluster));
+      judged.get(key)?.pods.push(pod);
+    }
+    const groups = [...judged.values()].filter((group) => group !== undefined);
+    for (const [first, ...more] of Map.groupBy(groups, troubleKey).values())
+      if (first) yield toFinding(merge(first, more), cluster);
+  },
+});
+
+/** What is asked again and again for the few places that there are, worked out once for each diagnosis. */
+class Places {
+  readonly #cluster: Cluster;
+  readonly #inReach = new Map<string, readonly Node[]>();
+  readonly #open = new Map<string, Open>();
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  /** The nodes that reach all these volumes, in whatever state. */
+  inReach(volumes: readonly Volume[]): readonly Node[] {
+    const key = volumes.map(placeKey).join();
+    const known = this.#inReach.get(key) ?? nodesInReach(volumes, this.#cluster);
+    this.#inReach.set(key, known);
+    return known;
+  }
+
+  /** Those of them whose state lets pods like this one in; whether they are Ready is another matter. */
+  open(volumes: readonly Volume[], pod: Pod): Open {
+    const key = JSON.stringify([volumes.map(placeKey), pod.tolerations]);
+    const known = this.#open.get(key);
+    if (known) return known;
+    const nodes = new Set(this.inReach(volumes).filter((node) => stateTaintsAgainst(pod, node).length === 0));
+    const open = { nodes, isAnyReady: [...nodes].some((node) => this.#cluster.nodeState(node.name) === 'ready') };
+    this.#open.set(key, open);
+    return open;
+  }
+}
+
+interface Open {
+  readonly nodes: ReadonlySet<Node>;
+  readonly isAnyReady: boolean;
+}
+
+/** Pods that are kept from their volumes by the same conflict. */
+interface Group extends Conflict {
+  readonly first: Pod;
+  readonly pods: Pod[];
+}
+
+function toGroup(pod: Pod, volumes: readonly Volume[], places: Places, cluster: Cluster): Group | undefined {
+  const conflict = judge(pod, volumes, places, cluster);
+  return conflict && { ...conflict, first: pod, pods: [] };
+}
+
+/** One trouble: the same reason and the same places, whatever else the pods ask for. */
+function troubleKey({ reason, volumes, leftMs }: Group): string {
+  return JSON.stringify([reason, leftMs === undefined, [...new Set(volumes.map(placeKey))].toSorted()]);
+}
+
+function merge(first: Group, more: readonly Group[]): Group {
+  const all = [first, ...more];
+  const constraints = [...new Set(all.map((group) => group.constraint))];
+  return {
+    ...first,
+    volumes: [...new Set(all.flatMap((group) => group.volumes))],
+    pods: all.flatMap((group) => group.pods),
+    constraint: constraints.slice(0, 2).join('; another pod: '),
+  };
+}
+
+/** The volumes of all these pods that lie where the first pod's conflicting volumes lie. */
+function volumesOf({ pods, volumes }: Group, cluster: Cluster): readonly Volume[] {
+  const places = new Set(volumes.map(placeKey));
+  const alike = pods.flatMap((pod) => cluster.volumesOfPod(pod)).filter((volume) => places.has(placeKey(volume)));
+  return [...new Set([...volumes, ...alike])];
+}
+
+function placeKey(volume: Volume): string {
+  return JSON.stringify(volume.nodeTerms ?? null);
+}
+
+/** The volumes of a pod that has been without a node for a minute, or that waits on a node that its volumes do not allow. */
+function boundVolumes(pod: Pod, cluster: Cluster): readonly Volume[] {
+  if (isUnscheduled(pod)) {
+    const isGated = pod.conditions.some((condition) => condition.reason === 'SchedulingGated');
+    return isGated || unscheduledMs(pod, cluster.now) <= SETTLES_WITHIN_MS ? [] : placed(pod, cluster);
+  }
+  const node = pod.nodeName === undefined ? undefined : cluster.findNode(pod.nodeName);
+  if (!node || !isWaiting(pod, cluster) || waitedMs(pod, undefined, cluster.now) <= SETTLES_WITHIN_MS) return [];
+  const volumes = placed(pod, cluster);
+  return reachesAll(node, volumes) ? [] : volumes;
+}
+
+function placed(pod: Pod, cluster: Cluster): readonly Volume[] {
+  const volumes = cluster.volumesOfPod(pod);
+  return volumes.some((volume) => volume.nodeTerms !== undefined) ? volumes : [];
+}
+
+function takingPart(volumes: readonly Volume[]): readonly Volume[] {
+  return volumes.filter((volume) => volume.nodeTerms !== undefined);
+}
+
+/** A volume on the disk of a node that does not exist is a fault of its own: no other node could ever serve it. */
+function isLocalVolumeLost(volumes: readonly Volume[], places: Places, cluster: Cluster): boolean {
+  return volumes.some((volume) => {
+    const names = nodesNamedBy(volume);
+    return names.length > 0 && places.inReach([volume]).length === 0 && names.every((name) => !cluster.findNode(name));
+  });
+}
+
+/** What the judgement depends on: pods that are alike in it are one trouble. */
+function keyOf(pod: Pod, volumes: readonly Volume[]): string {
+  return JSON.stringify([
+    takingPart(volumes).map(placeKey).toSorted(),
+    pod.nodeSelector,
+    pod.requiredNodeTerms,
+    pod.tolerations,
+    pod.nodeName,
+  ]);
+}
+
+/** Undefined when some node would do: then the pod waits for something else, such as memory. */
+function judge(pod: Pod, all: readonly Volume[], places: Places, cluster: Cluster): Conflict | undefined {
+  const volumes = takingPart(all);
+  const inReach = places.inReach(volumes);
+  const conflict = { volumes, inReach, constraint: '', leftMs: undefined };
+  const split = contradiction(volumes);
+  if (split) return { ...conflict, reason: 'split', volumes: split };
+  if (inReach.length === 0) return { ...conflict, ...whichHasNone(volumes, places) };
+  if (pod.nodeName !== undefined)
+    return { ...conflict, reason: 'pod-constraint', constraint: `it was put on ${pod.nodeName} past the scheduler` };
+  const open = places.open(volumes, pod);
+  const selected = selectedAmong(open.nodes, pod, cluster);
+  const fitting = selected.filter((node) => reservingTaintsAgainst(pod, node).length === 0);
+  if (fitting.some((node) => cluster.nodeState(node.name) === 'ready')) return undefined;
+  if (fitting.length > 0) return { ...conflict, reason: 'no-node', leftMs: mayReturnIn(fitting, cluster) };
+  if (!open.isAnyReady) return { ...conflict, reason: 'no-node' };
+  return { ...conflict, reason: 'pod-constraint', constraint: constraintOf(pod, selected) };
+}
+
+function contradiction(volumes: readonly Volume[]): readonly Volume[] | undefined {
+  for (const [i, one] of volumes.entries()) {
+    const other = volumes.slice(i + 1).find((candidate) => contradict(one, candidate));
+    if (other) return [one, other];
+  }
+  return undefined;
+}
+
+/** No node is in reach of all: one volume has none at all, or they have only different ones. */
+function whichHasNone(
+  volumes: readonly Volume[],
+  places: Places,
+): { readonly reason: Reason; readonly volumes: readonly Volume[] } {
+  const without = volumes.filter((volume) => places.inReach([volume]).length === 0);
+  return without.length > 0 ? { reason: 'no-node', volumes: without } : { reason: 'split', volumes };
+}
+
+function mayReturnIn(nodes: readonly Node[], cluster: Cluster): number | undefined {
+  const left = nodes.map(
+    (node) => NODE_MAY_RETURN_WITHIN_MS - (cluster.notReadyForMs(node.name) ?? Number.POSITIVE_INFINITY),
+  );
+  const longest = Math.max(...left);
+  return longest > 0 ? longest : undefined;
+}
+
+function constraintOf(pod: Pod, selected: readonly Node[]): string {
+  const [taint] = selected.flatMap((node) => reservingTaintsAgainst(pod, node));
+  if (taint)
+    return `it does not tolerate the taint ${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`;
+  const selector = Object.entries(pod.nodeSelector).map(([key, value]) => `${key}=${value}`);
+  return selector.length > 0
+    ? `its nodeSelector asks for ${listed(selector)}`
+    : 'its required node affinity excludes those nodes';
+}
+
+function toFinding(group: Group, cluster: Cluster): FindingDraft<Facts> {
+  const { reason, inReach, constraint, leftMs, first, pods } = group;
+  const volumes = volumesOf(group, cluster);
+  const conflict = { ...group, volumes };
+  const claims = pods.flatMap((pod) => cluster.claimsOfPod(pod).flatMap(({ claim }) => claim ?? []));
+  return {
+    subject: (volumes[0] ?? first).ref,
+    involved: uniqueRefs([
+      ...few(volumes, 10).map((volume) => volume.ref),
+      ...few(pods).map((pod) => pod.ref),
+      ...few(inReach, 3).map((node) => node.ref),
+    ]),
+    affected: sufferers(pods, cluster),
+    restsOn: [...claims.map((claim) => claim.ref), ...(reason === 'no-node' ? inReach.map((node) => node.ref) : [])],
+    reason,
+    facts: {
+      reason,
+      pods: pods.map((pod) => pod.name),
+      volumes: volumes.map((volume) => volume.name),
+      places: [...new Set(volumes.map(describePlace))],
+      inReach: inReach.map((node) => node.name),
+      constraint,
+      isProgress: leftMs !== undefined,
+    },
+    evidence: evidenceOf(conflict, pods, cluster),
+    progressSeconds: leftMs === undefined ? undefined : leftMs / 1000,
+    manual:
+      leftMs === undefined
+        ? manualFor(
+            conflict,
+            claims.some((claim) => !isDeleting(claim)),
+          )
+        : [],
+  };
+}
+
+function evidenceOf(
+  { volumes, inReach, reason, constraint }: Conflict,
+  pods: readonly Pod[],
+  cluster: Cluster,
+): readonly Evidence[] {
+  return [
+    ...few(volumes).map((volume) =>
+      fact(volume, 'spec.nodeAffinity', describePlace(volume), 'the volume can only be reached there'),
+    ),
+    ...(volumes.length > 5 && volumes[0]
+      ? [
+          fact(
+            volumes[0],
+            'spec.nodeAffinity',
+            String(volumes.length),
+            'so many volumes have the same trouble; five are shown',
+          ),
+        ]
+      : []),
+    ...few(inReach).map((node) => {
+      const state = cluster.nodeState(node.name) === 'ready' ? 'is Ready' : 'is not Ready';
+      return fact(
+        node,
+        'spec.unschedulable',
+        node.unschedulable,
+        `is in the place of the volume, ${state}${node.unschedulable ? ' and cordoned' : ''}`,
+      );
+    }),
+    ...few(pods).map((pod) =>
+      reason === 'pod-constraint'
+        ? fact(pod, 'spec.nodeSelector', { ...pod.nodeSelector }, constraint)
+        : fact(pod, 'status.conditions[PodScheduled].status', 'False', 'has no node, and no node fits all its volumes'),
+    ),
+  ];
+}
+
+function manualFor({ reason, volumes, constraint, inReach }: Conflict, mayCopy: boolean): readonly ManualStep[] {
+  const volume = volumes[0]?.name ?? '';
+  const copy: readonly ManualStep[] = mayCopy
+    ? [
+        {
+          says: 'To move the data, snapshot the volume and restore it into a new claim whose class waits for its first consumer.',
+        },
+      ]
+    : [];
+  switch (reason) {
+    case 'split':
+      return [
+        {
+          says: 'Find out which of the volumes holds data that is needed: the other one is made anew in its place.',
+          command: `kubectl get pv ${volumes.map(({ name }) => name).join(' ')}`,
+        },
+        ...copy,
+        {
+          says: 'Use a class with volumeBindingMode WaitForFirstConsumer, so that all volumes of a pod are made in one place.',
+        },
+      ];
+    case 'pod-constraint':
+      return [
+        {
+          says: `Align the pod with its volume, which is reachable from ${listed(inReach.map(({ name }) => name))}: ${constraint}.`,
+        },
+        ...copy,
+      ];
+    case 'no-node':
+      return [
+        {
+          says: 'Bring a node back in the place of the volume, or uncordon the one that is there.',
+          command: `kubectl get pv ${volume} -o jsonpath='{.spec.nodeAffinity}'`,
+        },
+        ...copy,
+      ];
+  }
+}
+
+function volumes(f: Facts): string {
+  return f.volumes.length === 1 ? `volume ${f.volumes[0] ?? ''}` : `volumes ${listed(f.volumes)}`;
+}

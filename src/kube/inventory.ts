@@ -1,0 +1,44 @@
+import { Cluster } from '../domain/cluster.ts';
+import type { BackendInventory, ClusterReader, ReadResult } from '../ports.ts';
+
+/**
+ * A reader whose snapshots also hold what the storage backend itself has. Without an inventory the kind counts as read
+ * and empty: there is nobody who could be asked, which is no failed read. An inventory that does not answer is unread.
+ */
+export function withInventory(reader: ClusterReader, inventory: BackendInventory | undefined): ClusterReader {
+  return {
+    ...reader,
+    async read(request, signal) {
+      const result = await reader.read(request, signal);
+      return request.needs.includes('backendvolumes') ? addInventory(result, inventory, signal) : result;
+    },
+  };
+}
+
+async function addInventory(
+  { cluster, cost }: ReadResult,
+  inventory: BackendInventory | undefined,
+  signal: AbortSignal,
+): Promise<ReadResult> {
+  const others = cluster.unread.filter(({ resource }) => resource !== 'backendvolumes');
+  try {
+    const volumes = (await inventory?.list(signal)) ?? [];
+    const objects = { ...cluster.objects, backendvolumes: volumes };
+    const more = inventory === undefined ? 0 : 1;
+    return {
+      cluster: new Cluster({ ...fieldsOf(cluster), objects, unread: others }),
+      cost: { ...cost, requests: cost.requests + more, objects: cost.objects + volumes.length },
+    };
+  } catch (error) {
+    const reason = `the backend inventory did not answer: ${error instanceof Error ? error.message : String(error)}`;
+    return {
+      cluster: new Cluster({ ...fieldsOf(cluster), unread: [...others, { resource: 'backendvolumes', reason }] }),
+      cost,
+    };
+  }
+}
+
+function fieldsOf(cluster: Cluster) {
+  const { identity, now, objects, unread, podCoverage, source } = cluster;
+  return { identity, now, objects, unread, podCoverage, source };
+}

@@ -1,0 +1,947 @@
+import { z } from 'zod';
+import type {
+  Attachment,
+  AttachmentError,
+  Autoscaler,
+  BackendVolume,
+  Claim,
+  ClusterEvent,
+  Condition,
+  ContainerStatus,
+  CsiDriver,
+  CsiNode,
+  DaemonSet,
+  Deployment,
+  Job,
+  JsonObject,
+  Lease,
+  NamespaceObject,
+  Node,
+  NodeSelectorTerm,
+  ObjectMeta,
+  ObjectTable,
+  Pod,
+  PodVolume,
+  ReplicaSet,
+  Snapshot,
+  StatefulSet,
+  StorageClass,
+  Taint,
+  TemplateContainer,
+  Volume,
+  Workload,
+} from '../domain/objects.ts';
+import { refOf } from '../domain/ref.ts';
+import { findResourceOfKind, type ResourceName, resources } from '../domain/resources.ts';
+
+/** An object that could not be understood. Its kind may then not count as completely read. */
+export interface ParseProblem {
+  readonly resource: ResourceName;
+  /** `PersistentVolume pv-1`, as far as its name could be read. */
+  readonly object: string;
+  /** Which field, and what is odd about it. */
+  readonly says: string;
+}
+
+export interface Parsed {
+  readonly objects: ObjectTable;
+  readonly problems: readonly ParseProblem[];
+}
+
+/**
+ * Turns raw Kubernetes JSON of any origin into the narrow models of the domain.
+ *
+ * Promises: never throws; kinds that no rule reads are passed over; `List`s of any kind are unfolded; null counts as
+ * absent (as in Go); what is absent gets the API's default; a field of a wrong type makes the object a problem, never a
+ * guess. Nothing but the fields of the models is kept: no environment, no secrets, no managedFields.
+ */
+export function parseObjects(raw: Iterable<unknown>): Parsed {
+  const table = emptyTable();
+  const problems: ParseProblem[] = [];
+  for (const item of raw) add(item, table, problems);
+  return { objects: table, problems };
+}
+
+/** The same for the items of one list answer, whose items say neither kind nor apiVersion. */
+export function parseItems(resource: ResourceName, items: Iterable<unknown>): Parsed {
+  const table = emptyTable();
+  const problems: ParseProblem[] = [];
+  for (const item of items) addOne(item, resource, table, problems);
+  return { objects: table, problems };
+}
+
+/** Which resource a raw object is of; undefined for what no rule reads (also kinds of the same name in foreign groups). */
+export function resourceOfRaw(raw: unknown): ResourceName | undefined {
+  const typed = typeMeta.safeParse(raw);
+  return typed.success ? resourceOf(typed.data.apiVersion ?? '', typed.data.kind ?? '') : undefined;
+}
+
+/** Objects inside a raw document: itself, or the items of a `List`, each with kind and apiVersion. */
+export function* unfold(raw: unknown): Generator<unknown> {
+  const list = listMeta.safeParse(raw);
+  if (!list.success || !list.data.kind.endsWith('List')) {
+    yield raw;
+    return;
+  }
+  const inherited =
+    list.data.kind === 'List' ? {} : { apiVersion: list.data.apiVersion, kind: list.data.kind.slice(0, -4) };
+  for (const item of list.data.items ?? []) {
+    if (isRecord(item)) yield* unfold({ ...inherited, ...item });
+    else yield item;
+  }
+}
+
+type Table = { -readonly [K in keyof ObjectTable]: ObjectTable[K][number][] };
+
+function emptyTable(): Table {
+  return {
+    pods: [],
+    persistentvolumeclaims: [],
+    persistentvolumes: [],
+    nodes: [],
+    namespaces: [],
+    events: [],
+    deployments: [],
+    replicasets: [],
+    statefulsets: [],
+    daemonsets: [],
+    jobs: [],
+    horizontalpodautoscalers: [],
+    storageclasses: [],
+    volumeattachments: [],
+    csinodes: [],
+    csidrivers: [],
+    leases: [],
+    volumesnapshots: [],
+    backendvolumes: [],
+  };
+}
+
+function add(raw: unknown, table: Table, problems: ParseProblem[]): void {
+  for (const item of unfold(raw)) {
+    const resource = resourceOfRaw(item);
+    if (resource !== undefined) addOne(item, resource, table, problems);
+  }
+}
+
+function addOne(raw: unknown, resource: ResourceName, table: Table, problems: ParseProblem[]): void {
+  const failure = parsers[resource](raw, table);
+  if (failure) problems.push({ resource, object: nameOfRaw(raw, resource), says: failure });
+}
+
+function nameOfRaw(raw: unknown, resource: ResourceName): string {
+  const named = looseName.safeParse(raw);
+  const { namespace, name } = named.success ? named.data.metadata : {};
+  return `${resources[resource].kind} ${namespace ? `${namespace}/` : ''}${name ?? '(without a name)'}`;
+}
+
+function resourceOf(apiVersion: string, kind: string): ResourceName | undefined {
+  const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+  if (kind === 'Event' && group === 'events.k8s.io') return 'events';
+  const resource = findResourceOfKind(kind);
+  return resource !== undefined && resources[resource].group === group ? resource : undefined;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// --- scalars: null is absent; numbers and booleans that YAML made of unquoted text are text again
+
+const text = z.union([z.string(), z.number().transform(String), z.boolean().transform(String)]).nullish();
+const integer = z
+  .union([
+    z.int(),
+    z
+      .string()
+      .regex(/^-?\d+$/)
+      .transform(Number),
+  ])
+  .nullish();
+const flag = z
+  .union([z.boolean(), z.literal('true').transform(() => true), z.literal('false').transform(() => false)])
+  .nullish();
+const texts = z.array(z.string()).nullish();
+const map = z.record(z.string(), text).nullish();
+const time = z
+  .string()
+  .transform((value, context) => {
+    const ms = Date.parse(value);
+    if (!Number.isNaN(ms)) return ms;
+    context.addIssue({ code: 'custom', message: `${JSON.stringify(value.slice(0, 40))} is no RFC 3339 time` });
+    return z.NEVER;
+  })
+  .nullish();
+
+function toMap(value: z.infer<typeof map>): Readonly<Record<string, string>> {
+  const result: Record<string, string> = {};
+  for (const [key, item] of Object.entries(value ?? {})) {
+    // Holds the whole object as somebody applied it, environment included.
+    if (key !== 'kubectl.kubernetes.io/last-applied-configuration') result[key] = item ?? '';
+  }
+  return result;
+}
+
+// --- metadata
+
+const typeMeta = z.object({ apiVersion: text, kind: text });
+const listMeta = z.object({ apiVersion: text, kind: z.string(), items: z.array(z.unknown()).nullish() });
+const looseName = z.object({
+  metadata: z.object({
+    namespace: z.string().optional().catch(undefined),
+    name: z.string().optional().catch(undefined),
+  }),
+});
+
+const metadata = z.object({
+  name: text,
+  namespace: text,
+  uid: text,
+  creationTimestamp: time,
+  deletionTimestamp: time,
+  deletionGracePeriodSeconds: integer,
+  finalizers: texts,
+  annotations: map,
+  labels: map,
+  ownerReferences: z
+    .array(z.object({ apiVersion: text, kind: z.string(), name: z.string(), uid: text, controller: flag }))
+    .nullish(),
+});
+
+type RawMeta = z.infer<typeof metadata>;
+
+/** An object without creationTimestamp, as people write them by hand, counts as old. */
+function toMeta(resource: ResourceName, raw: RawMeta): ObjectMeta {
+  const namespace = resources[resource].namespaced ? raw.namespace || 'default' : null;
+  const name = raw.name ?? '';
+  const uid = raw.uid ?? '';
+  const grace = raw.deletionGracePeriodSeconds ?? undefined;
+  const deletion = raw.deletionTimestamp ?? undefined;
+  return {
+    resource,
+    ref: refOf(resource, { namespace, name, uid }),
+    namespace,
+    name,
+    uid,
+    createdAt: raw.creationTimestamp ?? 0,
+    // The API server stores the moment at which the grace ends (`rest.BeforeDelete`).
+    deletedAt: deletion === undefined ? undefined : deletion - (grace ?? 0) * 1000,
+    graceSeconds: grace,
+    finalizers: raw.finalizers ?? [],
+    annotations: toMap(raw.annotations),
+    labels: toMap(raw.labels),
+    owners: (raw.ownerReferences ?? []).map((owner) => ({
+      apiVersion: owner.apiVersion ?? '',
+      kind: owner.kind,
+      name: owner.name,
+      uid: owner.uid ?? '',
+      controller: owner.controller ?? false,
+    })),
+  };
+}
+
+/** Undefined when it went into the table; else what is wrong with the object. */
+type Parser = (raw: unknown, table: Table) => string | undefined;
+
+function define<Shape extends z.ZodType<{ metadata: RawMeta }>>(
+  resource: ResourceName,
+  shape: Shape,
+  put: (meta: ObjectMeta, raw: z.output<Shape>, table: Table, original: unknown) => void,
+): Parser {
+  return (raw, table) => {
+    const parsed = shape.safeParse(raw);
+    if (!parsed.success) return explain(parsed.error);
+    if (!parsed.data.metadata.name && resource !== 'events') return 'metadata.name: is missing';
+    put(toMeta(resource, parsed.data.metadata), parsed.data, table, raw);
+    return undefined;
+  };
+}
+
+function explain(error: z.ZodError): string {
+  const [first] = error.issues;
+  if (!first) return 'could not be understood';
+  return `${first.path.length === 0 ? 'the document' : first.path.join('.')}: ${first.message}`;
+}
+
+// --- shared parts
+
+const conditions = z
+  .array(
+    z.object({
+      type: z.string(),
+      status: text,
+      reason: text,
+      message: text,
+      lastHeartbeatTime: time,
+      lastTransitionTime: time,
+    }),
+  )
+  .nullish();
+
+function toConditions(raw: z.infer<typeof conditions>): readonly Condition[] {
+  return (raw ?? []).map((condition) => ({
+    type: condition.type,
+    status: condition.status ?? 'Unknown',
+    reason: condition.reason ?? '',
+    message: condition.message ?? '',
+    heartbeatAt: condition.lastHeartbeatTime ?? undefined,
+    changedAt: condition.lastTransitionTime ?? undefined,
+  }));
+}
+
+const requirements = z
+  .array(z.object({ key: z.string(), operator: z.string(), values: z.array(text).nullish() }))
+  .nullish();
+const selectorTerms = z.array(z.object({ matchExpressions: requirements, matchFields: requirements })).nullish();
+
+function toTerms(raw: z.infer<typeof selectorTerms>): readonly NodeSelectorTerm[] | undefined {
+  return raw?.map((term) => ({
+    labels: toRequirements(term.matchExpressions),
+    fields: toRequirements(term.matchFields),
+  }));
+}
+
+function toRequirements(raw: z.infer<typeof requirements>) {
+  return (raw ?? []).map(({ key, operator, values }) => ({
+    key,
+    operator,
+    values: (values ?? []).map((value) => value ?? ''),
+  }));
+}
+
+const templateContainers = z
+  .array(z.object({ name: text, image: text, command: z.array(text).nullish(), args: z.array(text).nullish() }))
+  .nullish();
+const template = z
+  .object({ spec: z.object({ containers: templateContainers, initContainers: templateContainers }).nullish() })
+  .nullish();
+
+/** Native sidecars are init containers, so both lists count. */
+function toTemplateContainers(raw: z.infer<typeof template>): readonly TemplateContainer[] {
+  return [...(raw?.spec?.initContainers ?? []), ...(raw?.spec?.containers ?? [])].map((container) => ({
+    name: container.name ?? '',
+    image: container.image ?? '',
+    args: [...(container.command ?? []), ...(container.args ?? [])].map((arg) => arg ?? ''),
+  }));
+}
+
+const selector = z.object({ matchLabels: map }).nullish();
+
+// --- pods
+
+const containerStatuses = z
+  .array(
+    z.object({
+      name: text,
+      ready: flag,
+      state: z
+        .object({
+          waiting: z.object({ reason: text }).nullish(),
+          running: z.unknown(),
+          terminated: z.object({ reason: text }).nullish(),
+        })
+        .partial()
+        .nullish(),
+    }),
+  )
+  .nullish();
+
+function toContainers(raw: z.infer<typeof containerStatuses>): readonly ContainerStatus[] {
+  return (raw ?? []).map(({ name, ready, state }) => {
+    const base = { name: name ?? '', ready: ready ?? false };
+    if (state?.running) return { ...base, state: 'running', reason: '' };
+    if (state?.terminated) return { ...base, state: 'terminated', reason: state.terminated.reason ?? '' };
+    if (state?.waiting) return { ...base, state: 'waiting', reason: state.waiting.reason ?? '' };
+    return { ...base, state: 'unknown', reason: '' };
+  });
+}
+
+const images = z.array(z.object({ image: text })).nullish();
+
+const rawPod = z.object({
+  metadata,
+  spec: z
+    .object({
+      nodeName: text,
+      schedulerName: text,
+      terminationGracePeriodSeconds: integer,
+      nodeSelector: map,
+      containers: images,
+      initContainers: images,
+      tolerations: z
+        .array(z.object({ key: text, operator: text, value: text, effect: text, tolerationSeconds: integer }))
+        .nullish(),
+      affinity: z
+        .object({
+          nodeAffinity: z
+            .object({
+              requiredDuringSchedulingIgnoredDuringExecution: z.object({ nodeSelectorTerms: selectorTerms }).nullish(),
+            })
+            .nullish(),
+        })
+        .nullish(),
+      volumes: z
+        .array(
+          z.object({
+            name: z.string(),
+            persistentVolumeClaim: z.object({ claimName: z.string() }).nullish(),
+            ephemeral: z.object({}).nullish(),
+            csi: z.object({ driver: z.string() }).nullish(),
+          }),
+        )
+        .nullish(),
+    })
+    .nullish(),
+  status: z
+    .object({
+      phase: text,
+      reason: text,
+      conditions,
+      containerStatuses,
+      initContainerStatuses: containerStatuses,
+    })
+    .nullish(),
+});
+
+function toPod(meta: ObjectMeta, { spec, status }: z.infer<typeof rawPod>): Pod {
+  return {
+    ...meta,
+    nodeName: spec?.nodeName || undefined,
+    phase: status?.phase ?? 'Pending',
+    statusReason: status?.reason ?? '',
+    volumes: (spec?.volumes ?? []).map((volume): PodVolume => {
+      const ephemeral = Boolean(volume.ephemeral);
+      return {
+        name: volume.name,
+        claimName: volume.persistentVolumeClaim?.claimName ?? (ephemeral ? `${meta.name}-${volume.name}` : undefined),
+        ephemeral,
+        inlineDriver: volume.csi?.driver,
+      };
+    }),
+    containers: [...toContainers(status?.initContainerStatuses), ...toContainers(status?.containerStatuses)],
+    images: [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].flatMap(({ image }) =>
+      image ? [image] : [],
+    ),
+    conditions: toConditions(status?.conditions),
+    nodeSelector: toMap(spec?.nodeSelector),
+    requiredNodeTerms: toTerms(
+      spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms,
+    ),
+    tolerations: (spec?.tolerations ?? []).map((toleration) => ({
+      key: toleration.key || undefined,
+      operator: toleration.operator || 'Equal',
+      value: toleration.value ?? '',
+      effect: toleration.effect || undefined,
+      seconds: toleration.tolerationSeconds ?? undefined,
+    })),
+    schedulerName: spec?.schedulerName ?? 'default-scheduler',
+    terminationGraceSeconds: spec?.terminationGracePeriodSeconds ?? 30,
+  };
+}
+
+// --- claims, volumes, attachments
+
+const quantities = z.object({ storage: text }).nullish();
+const BETA_CLASS = 'volume.beta.kubernetes.io/storage-class';
+
+const rawClaim = z.object({
+  metadata,
+  spec: z
+    .object({
+      storageClassName: text,
+      volumeName: text,
+      accessModes: texts,
+      volumeMode: text,
+      resources: z.object({ requests: quantities }).nullish(),
+      selector: z.object({}).nullish(),
+      dataSource: z.object({ apiGroup: text, kind: z.string(), name: z.string() }).nullish(),
+      dataSourceRef: z.object({ apiGroup: text, kind: z.string(), name: z.string(), namespace: text }).nullish(),
+    })
+    .nullish(),
+  status: z.object({ phase: text, capacity: quantities }).nullish(),
+});
+
+const rawSpec = z.object({ spec: z.custom<JsonObject>(isRecord) });
+
+function toClaim(meta: ObjectMeta, { spec, status }: z.infer<typeof rawClaim>, original: unknown): Claim {
+  const source = spec?.dataSourceRef ?? spec?.dataSource;
+  const whole = rawSpec.safeParse(original);
+  return {
+    ...meta,
+    phase: status?.phase ?? 'Pending',
+    className: meta.annotations[BETA_CLASS] ?? spec?.storageClassName ?? undefined,
+    volumeName: spec?.volumeName || undefined,
+    accessModes: spec?.accessModes ?? [],
+    volumeMode: spec?.volumeMode ?? 'Filesystem',
+    requested: spec?.resources?.requests?.storage ?? undefined,
+    capacity: status?.capacity?.storage ?? undefined,
+    dataSource: source
+      ? {
+          apiGroup: source.apiGroup ?? '',
+          kind: source.kind,
+          name: source.name,
+          namespace: spec?.dataSourceRef?.namespace ?? undefined,
+        }
+      : undefined,
+    hasSelector: Boolean(spec?.selector),
+    spec: whole.success ? whole.data.spec : {},
+  };
+}
+
+/** Every volume source of `PersistentVolumeSource` (core/v1 types.go). */
+const volumeSources = [
+  'csi',
+  'nfs',
+  'hostPath',
+  'local',
+  'awsElasticBlockStore',
+  'gcePersistentDisk',
+  'azureDisk',
+  'azureFile',
+  'cephfs',
+  'cinder',
+  'fc',
+  'flexVolume',
+  'flocker',
+  'glusterfs',
+  'iscsi',
+  'photonPersistentDisk',
+  'portworxVolume',
+  'quobyte',
+  'rbd',
+  'scaleIO',
+  'storageos',
+  'vsphereVolume',
+];
+
+const rawVolume = z.object({
+  metadata,
+  spec: z
+    .looseObject({
+      persistentVolumeReclaimPolicy: text,
+      storageClassName: text,
+      accessModes: texts,
+      volumeMode: text,
+      capacity: quantities,
+      claimRef: z.object({ namespace: text, name: z.string(), uid: text }).nullish(),
+      csi: z.object({ driver: z.string(), volumeHandle: text, fsType: text }).nullish(),
+      nodeAffinity: z.object({ required: z.object({ nodeSelectorTerms: selectorTerms }).nullish() }).nullish(),
+      mountOptions: texts,
+    })
+    .nullish(),
+  status: z.object({ phase: text, message: text, lastPhaseTransitionTime: time }).nullish(),
+});
+
+function toVolume(meta: ObjectMeta, { spec, status }: z.infer<typeof rawVolume>): Volume {
+  return {
+    ...meta,
+    phase: status?.phase ?? 'Pending',
+    phaseChangedAt: status?.lastPhaseTransitionTime ?? undefined,
+    statusMessage: status?.message ?? '',
+    reclaimPolicy: spec?.persistentVolumeReclaimPolicy ?? 'Retain',
+    className: meta.annotations[BETA_CLASS] ?? spec?.storageClassName ?? '',
+    accessModes: spec?.accessModes ?? [],
+    volumeMode: spec?.volumeMode ?? 'Filesystem',
+    capacity: spec?.capacity?.storage ?? undefined,
+    claimRef: spec?.claimRef
+      ? { namespace: spec.claimRef.namespace ?? '', name: spec.claimRef.name, uid: spec.claimRef.uid || undefined }
+      : undefined,
+    csi: spec?.csi
+      ? { driver: spec.csi.driver, handle: spec.csi.volumeHandle ?? '', fsType: spec.csi.fsType ?? '' }
+      : undefined,
+    source: volumeSources.find((source) => isRecord(spec?.[source])) ?? '',
+    nodeTerms: toTerms(spec?.nodeAffinity?.required?.nodeSelectorTerms),
+    mountOptions: spec?.mountOptions ?? [],
+  };
+}
+
+const attachmentError = z.object({ time, message: text, errorCode: integer }).nullish();
+
+function toAttachmentError(raw: z.infer<typeof attachmentError>): AttachmentError | undefined {
+  return raw ? { at: raw.time ?? undefined, message: raw.message ?? '', code: raw.errorCode ?? undefined } : undefined;
+}
+
+const rawAttachment = z.object({
+  metadata,
+  spec: z.object({
+    attacher: text,
+    nodeName: z.string(),
+    source: z.object({ persistentVolumeName: text }).nullish(),
+  }),
+  status: z.object({ attached: flag, attachError: attachmentError, detachError: attachmentError }).nullish(),
+});
+
+function toAttachment(meta: ObjectMeta, { spec, status }: z.infer<typeof rawAttachment>): Attachment {
+  return {
+    ...meta,
+    attacher: spec.attacher ?? '',
+    nodeName: spec.nodeName,
+    volumeName: spec.source?.persistentVolumeName || undefined,
+    attached: status?.attached ?? false,
+    attachError: toAttachmentError(status?.attachError),
+    detachError: toAttachmentError(status?.detachError),
+  };
+}
+
+// --- nodes and what belongs to them
+
+const rawNode = z.object({
+  metadata,
+  spec: z
+    .object({
+      unschedulable: flag,
+      providerID: text,
+      taints: z.array(z.object({ key: z.string(), effect: text, value: text, timeAdded: text })).nullish(),
+    })
+    .nullish(),
+  status: z
+    .object({
+      conditions,
+      volumesInUse: texts,
+      volumesAttached: z.array(z.object({ name: z.string() })).nullish(),
+      nodeInfo: z.object({ bootID: text, kubeletVersion: text }).nullish(),
+    })
+    .nullish(),
+});
+
+function toNode(meta: ObjectMeta, { spec, status }: z.infer<typeof rawNode>): Node {
+  return {
+    ...meta,
+    ready: toConditions(status?.conditions).find((condition) => condition.type === 'Ready'),
+    unschedulable: spec?.unschedulable ?? false,
+    taints: spec?.taints?.map(
+      ({ key, effect, value, timeAdded }): Taint => ({
+        key,
+        effect: effect ?? '',
+        ...(typeof value === 'string' ? { value } : {}),
+        ...(typeof timeAdded === 'string' ? { timeAdded } : {}),
+      }),
+    ),
+    volumesInUse: status?.volumesInUse ?? [],
+    volumesAttached: (status?.volumesAttached ?? []).map(({ name }) => name),
+    providerId: spec?.providerID ?? '',
+    bootId: status?.nodeInfo?.bootID ?? '',
+    kubeletVersion: status?.nodeInfo?.kubeletVersion ?? '',
+  };
+}
+
+const rawCsiNode = z.object({
+  metadata,
+  spec: z
+    .object({
+      drivers: z
+        .array(z.object({ name: z.string(), nodeID: text, allocatable: z.object({ count: integer }).nullish() }))
+        .nullish(),
+    })
+    .nullish(),
+});
+
+function toCsiNode(meta: ObjectMeta, { spec }: z.infer<typeof rawCsiNode>): CsiNode {
+  return {
+    ...meta,
+    drivers: (spec?.drivers ?? []).map(({ name, nodeID, allocatable }) => ({
+      name,
+      nodeId: nodeID ?? '',
+      limit: allocatable?.count ?? undefined,
+    })),
+  };
+}
+
+const rawCsiDriver = z.object({ metadata, spec: z.object({ attachRequired: flag, storageCapacity: flag }).nullish() });
+
+function toCsiDriver(meta: ObjectMeta, { spec }: z.infer<typeof rawCsiDriver>): CsiDriver {
+  return { ...meta, attachRequired: spec?.attachRequired ?? true, storageCapacity: spec?.storageCapacity ?? false };
+}
+
+const rawLease = z.object({
+  metadata,
+  spec: z.object({ holderIdentity: text, renewTime: time, leaseDurationSeconds: integer }).nullish(),
+});
+
+/** kubelet's duration (pkg/kubelet/apis/config/v1beta1/defaults.go): too long errs towards "the machine runs". */
+const DEFAULT_LEASE_SECONDS = 40;
+
+function toLease(meta: ObjectMeta, { spec }: z.infer<typeof rawLease>): Lease {
+  return {
+    ...meta,
+    holder: spec?.holderIdentity ?? '',
+    renewedAt: spec?.renewTime ?? undefined,
+    durationSeconds: spec?.leaseDurationSeconds ?? DEFAULT_LEASE_SECONDS,
+  };
+}
+
+// --- classes, workloads, the rest
+
+const rawClass = z.object({
+  metadata,
+  provisioner: text,
+  reclaimPolicy: text,
+  volumeBindingMode: text,
+  allowVolumeExpansion: flag,
+  parameters: map,
+});
+
+function toClass(meta: ObjectMeta, raw: z.infer<typeof rawClass>): StorageClass {
+  return {
+    ...meta,
+    provisioner: raw.provisioner ?? '',
+    reclaimPolicy: raw.reclaimPolicy ?? 'Delete',
+    bindingMode: raw.volumeBindingMode ?? 'Immediate',
+    allowExpansion: raw.allowVolumeExpansion ?? false,
+    isDefault: ['storageclass.kubernetes.io/is-default-class', 'storageclass.beta.kubernetes.io/is-default-class'].some(
+      (key) => meta.annotations[key] === 'true',
+    ),
+    parameters: toMap(raw.parameters),
+  };
+}
+
+const workloadSpec = { replicas: integer, selector, template };
+const workloadStatus = z
+  .object({
+    readyReplicas: integer,
+    updatedReplicas: integer,
+    desiredNumberScheduled: integer,
+    numberReady: integer,
+    updatedNumberScheduled: integer,
+  })
+  .nullish();
+
+interface RawWorkload {
+  readonly spec?:
+    | {
+        readonly replicas?: number | null | undefined;
+        readonly selector?: z.infer<typeof selector>;
+        readonly template?: z.infer<typeof template>;
+      }
+    | null
+    | undefined;
+  readonly status?: z.infer<typeof workloadStatus>;
+}
+
+function toWorkload(meta: ObjectMeta, { spec, status }: RawWorkload): Workload {
+  return {
+    ...meta,
+    replicas: spec?.replicas ?? status?.desiredNumberScheduled ?? 1,
+    readyReplicas: status?.readyReplicas ?? status?.numberReady ?? 0,
+    updatedReplicas: status?.updatedReplicas ?? status?.updatedNumberScheduled ?? 0,
+    containers: toTemplateContainers(spec?.template),
+    selector: toMap(spec?.selector?.matchLabels),
+  };
+}
+
+const intOrText = z.union([z.int(), z.string()]).nullish();
+
+const rawDeployment = z.object({
+  metadata,
+  spec: z
+    .object({
+      ...workloadSpec,
+      strategy: z
+        .object({ type: text, rollingUpdate: z.object({ maxUnavailable: intOrText, maxSurge: intOrText }).nullish() })
+        .nullish(),
+    })
+    .nullish(),
+  status: workloadStatus,
+});
+
+function toDeployment(meta: ObjectMeta, raw: z.infer<typeof rawDeployment>): Deployment {
+  const strategy = raw.spec?.strategy;
+  return {
+    ...toWorkload(meta, raw),
+    strategy: strategy?.type ?? 'RollingUpdate',
+    maxUnavailable: strategy?.rollingUpdate?.maxUnavailable ?? undefined,
+    maxSurge: strategy?.rollingUpdate?.maxSurge ?? undefined,
+  };
+}
+
+const rawStatefulSet = z.object({
+  metadata,
+  spec: z
+    .object({
+      ...workloadSpec,
+      podManagementPolicy: text,
+      ordinals: z.object({ start: integer }).nullish(),
+      volumeClaimTemplates: z.array(z.object({ metadata: z.object({ name: z.string() }) })).nullish(),
+      persistentVolumeClaimRetentionPolicy: z.object({ whenScaled: text, whenDeleted: text }).nullish(),
+    })
+    .nullish(),
+  status: workloadStatus,
+});
+
+function toStatefulSet(meta: ObjectMeta, raw: z.infer<typeof rawStatefulSet>): StatefulSet {
+  const { spec } = raw;
+  return {
+    ...toWorkload(meta, raw),
+    podManagement: spec?.podManagementPolicy === 'Parallel' ? 'Parallel' : 'OrderedReady',
+    startOrdinal: spec?.ordinals?.start ?? 0,
+    claimTemplates: (spec?.volumeClaimTemplates ?? []).map((claim) => claim.metadata.name),
+    whenScaled: spec?.persistentVolumeClaimRetentionPolicy?.whenScaled ?? 'Retain',
+    whenDeleted: spec?.persistentVolumeClaimRetentionPolicy?.whenDeleted ?? 'Retain',
+  };
+}
+
+const rawWorkload = z.object({ metadata, spec: z.object(workloadSpec).nullish(), status: workloadStatus });
+
+function toReplicaSet(meta: ObjectMeta, raw: z.infer<typeof rawWorkload>): ReplicaSet {
+  return toWorkload(meta, raw);
+}
+
+function toDaemonSet(meta: ObjectMeta, raw: z.infer<typeof rawWorkload>): DaemonSet {
+  return toWorkload(meta, raw);
+}
+
+const rawJob = z.object({ metadata, status: z.object({ conditions }).nullish() });
+
+function toJob(meta: ObjectMeta, { status }: z.infer<typeof rawJob>): Job {
+  const holds = (type: string) => toConditions(status?.conditions).some((c) => c.type === type && c.status === 'True');
+  return { ...meta, complete: holds('Complete'), failed: holds('Failed') };
+}
+
+const rawAutoscaler = z.object({
+  metadata,
+  spec: z.object({ scaleTargetRef: z.object({ kind: text, name: text }).nullish() }).nullish(),
+});
+
+function toAutoscaler(meta: ObjectMeta, { spec }: z.infer<typeof rawAutoscaler>): Autoscaler {
+  return { ...meta, targetKind: spec?.scaleTargetRef?.kind ?? '', targetName: spec?.scaleTargetRef?.name ?? '' };
+}
+
+const rawSnapshot = z.object({
+  metadata,
+  spec: z
+    .object({
+      source: z.object({ persistentVolumeClaimName: text }).nullish(),
+      volumeSnapshotClassName: text,
+    })
+    .nullish(),
+  status: z
+    .object({ readyToUse: flag, boundVolumeSnapshotContentName: text, error: z.object({ message: text }).nullish() })
+    .nullish(),
+});
+
+function toSnapshot(meta: ObjectMeta, { spec, status }: z.infer<typeof rawSnapshot>): Snapshot {
+  return {
+    ...meta,
+    ready: status?.readyToUse ?? false,
+    sourceClaim: spec?.source?.persistentVolumeClaimName || undefined,
+    className: spec?.volumeSnapshotClassName || undefined,
+    contentName: status?.boundVolumeSnapshotContentName || undefined,
+    errorMessage: status?.error ? (status.error.message ?? '') : undefined,
+  };
+}
+
+const rawNamespace = z.object({ metadata, status: z.object({ phase: text }).nullish() });
+
+function toNamespace(meta: ObjectMeta, { status }: z.infer<typeof rawNamespace>): NamespaceObject {
+  return { ...meta, phase: status?.phase ?? 'Active' };
+}
+
+const aboutRef = z.object({ kind: text, namespace: text, name: text, uid: text }).nullish();
+const eventSource = z.object({ component: text }).nullish();
+
+/** core/v1 and events.k8s.io/v1 in one: the recorders fill different fields (client-go tools/record and tools/events). */
+const rawEvent = z.object({
+  metadata: metadata.nullish().transform((value) => value ?? {}),
+  involvedObject: aboutRef,
+  regarding: aboutRef,
+  type: text,
+  reason: text,
+  message: text,
+  note: text,
+  source: eventSource,
+  deprecatedSource: eventSource,
+  reportingComponent: text,
+  reportingController: text,
+  eventTime: time,
+  firstTimestamp: time,
+  lastTimestamp: time,
+  deprecatedFirstTimestamp: time,
+  deprecatedLastTimestamp: time,
+  series: z.object({ lastObservedTime: time }).nullish(),
+});
+
+function toEvent(meta: ObjectMeta, raw: z.infer<typeof rawEvent>): ClusterEvent {
+  const about = raw.involvedObject ?? raw.regarding;
+  const first = raw.firstTimestamp ?? raw.deprecatedFirstTimestamp ?? raw.eventTime ?? meta.createdAt;
+  return {
+    ...meta,
+    about: {
+      kind: about?.kind ?? '',
+      namespace: about?.namespace || null,
+      name: about?.name ?? '',
+      uid: about?.uid ?? '',
+    },
+    type: raw.type ?? '',
+    reason: raw.reason ?? '',
+    message: raw.message ?? raw.note ?? '',
+    component:
+      raw.source?.component ||
+      raw.deprecatedSource?.component ||
+      raw.reportingComponent ||
+      raw.reportingController ||
+      '',
+    lastAt: raw.series?.lastObservedTime ?? raw.lastTimestamp ?? raw.deprecatedLastTimestamp ?? raw.eventTime ?? first,
+    firstAt: first,
+  };
+}
+
+const rawBackendVolume = z.object({
+  metadata,
+  spec: z
+    .object({ driver: text, clusterId: text, createdAt: time, attachedTo: texts, seenAt: z.array(time).nullish() })
+    .nullish(),
+});
+
+function toBackendVolume(meta: ObjectMeta, { spec }: z.infer<typeof rawBackendVolume>): BackendVolume {
+  return {
+    ...meta,
+    createdAt: spec?.createdAt ?? meta.createdAt,
+    driver: spec?.driver ?? '',
+    clusterId: spec?.clusterId ?? '',
+    attachedTo: spec?.attachedTo ?? [],
+    firstSeenAt: spec?.seenAt?.[0] ?? undefined,
+    lastSeenAt: spec?.seenAt?.at(-1) ?? undefined,
+  };
+}
+
+const parsers: Readonly<Record<ResourceName, Parser>> = {
+  pods: define('pods', rawPod, (meta, raw, table) => table.pods.push(toPod(meta, raw))),
+  persistentvolumeclaims: define('persistentvolumeclaims', rawClaim, (meta, raw, table, original) =>
+    table.persistentvolumeclaims.push(toClaim(meta, raw, original)),
+  ),
+  persistentvolumes: define('persistentvolumes', rawVolume, (meta, raw, table) =>
+    table.persistentvolumes.push(toVolume(meta, raw)),
+  ),
+  nodes: define('nodes', rawNode, (meta, raw, table) => table.nodes.push(toNode(meta, raw))),
+  namespaces: define('namespaces', rawNamespace, (meta, raw, table) => table.namespaces.push(toNamespace(meta, raw))),
+  events: define('events', rawEvent, (meta, raw, table) => table.events.push(toEvent(meta, raw))),
+  deployments: define('deployments', rawDeployment, (meta, raw, table) =>
+    table.deployments.push(toDeployment(meta, raw)),
+  ),
+  replicasets: define('replicasets', rawWorkload, (meta, raw, table) =>
+    table.replicasets.push(toReplicaSet(meta, raw)),
+  ),
+  statefulsets: define('statefulsets', rawStatefulSet, (meta, raw, table) =>
+    table.statefulsets.push(toStatefulSet(meta, raw)),
+  ),
+  daemonsets: define('daemonsets', rawWorkload, (meta, raw, table) => table.daemonsets.push(toDaemonSet(meta, raw))),
+  jobs: define('jobs', rawJob, (meta, raw, table) => table.jobs.push(toJob(meta, raw))),
+  horizontalpodautoscalers: define('horizontalpodautoscalers', rawAutoscaler, (meta, raw, table) =>
+    table.horizontalpodautoscalers.push(toAutoscaler(meta, raw)),
+  ),
+  storageclasses: define('storageclasses', rawClass, (meta, raw, table) =>
+    table.storageclasses.push(toClass(meta, raw)),
+  ),
+  volumeattachments: define('volumeattachments', rawAttachment, (meta, raw, table) =>
+    table.volumeattachments.push(toAttachment(meta, raw)),
+  ),
+  csinodes: define('csinodes', rawCsiNode, (meta, raw, table) => table.csinodes.push(toCsiNode(meta, raw))),
+  csidrivers: define('csidrivers', rawCsiDriver, (meta, raw, table) => table.csidrivers.push(toCsiDriver(meta, raw))),
+  leases: define('leases', rawLease, (meta, raw, table) => table.leases.push(toLease(meta, raw))),
+  volumesnapshots: define('volumesnapshots', rawSnapshot, (meta, raw, table) =>
+    table.volumesnapshots.push(toSnapshot(meta, raw)),
+  ),
+  backendvolumes: define('backendvolumes', rawBackendVolume, (meta, raw, table) =>
+    table.backendvolumes.push(toBackendVolume(meta, raw)),
+  ),
+};

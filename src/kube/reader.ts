@@ -1,0 +1,615 @@
+import { Cluster, type ClusterIdentity, type ClusterInput, type PodCoverage, type Unread } from '../domain/cluster.ts';
+import { absurd, Refused, Transient } from '../domain/errors.ts';
+import { emptyObjects, type JsonObject, type ObjectMeta, type ObjectTable } from '../domain/objects.ts';
+import { refKey } from '../domain/ref.ts';
+import { findResourceOfKind, type ResourceName, resourceNames, resources } from '../domain/resources.ts';
+import { buildScope, type Scope, type ScopeRef } from '../domain/scope.ts';
+import type { ClusterReader, ReadRequest, ReadResult } from '../ports.ts';
+import { ApiError, deadlines, type KubeClient, type Meter, toDomainError } from './client.ts';
+import { describeProblems } from './files.ts';
+import { isNamespaceName, isObjectName, pathOf } from './names.ts';
+import { type Parsed, parseItems } from './parse.ts';
+
+export interface ReaderOptions {
+  readonly now: () => number;
+  /** API requests of a targeted read, pages and retries included. A whole-cluster read has no budget. */
+  readonly budget?: number;
+  /** Gets every object as it was read, for whoever saves it. One that came by two ways comes twice. */
+  readonly onRaw?: (resource: ResourceName, raw: unknown) => void;
+}
+
+/** A targeted diagnosis stays polite on a cluster of any size. */
+const BUDGET = 15;
+/** Objects of about a kilobyte come in large pages. */
+const LARGE_PAGE = 5_000;
+/** Pods are large, and parsing a page blocks the process. An attachment is small, and there is one for each volume. */
+const pageSizes: Readonly<Partial<Record<ResourceName, number>>> = { pods: 1_000, volumeattachments: 10_000 };
+/** More namespaces than this on a chain are read as a whole. */
+const MOST_NAMESPACES = 3;
+/** More volumes than this on a chain are listed instead of read one by one. */
+const MOST_VOLUMES = 3;
+
+/**
+ * What a targeted read asks for when the budget is short, first things first: without the first ones nothing can be
+ * said at all, the last ones only sharpen.
+ */
+const firstOfNamespace: readonly ResourceName[] = ['persistentvolumeclaims', 'pods'];
+const firstClusterWide: readonly ResourceName[] = ['volumeattachments', 'nodes', 'leases'];
+/** Workloads of the chain live in its namespaces; those of a driver, which only a reclaim asks for, live anywhere. */
+const workloads: readonly ResourceName[] = ['replicasets', 'statefulsets', 'deployments'];
+const driverWorkloads: readonly ResourceName[] = ['statefulsets', 'deployments', 'daemonsets'];
+const nextClusterWide: readonly ResourceName[] = ['csidrivers', 'storageclasses'];
+const lateOfNamespace: readonly ResourceName[] = ['events', 'jobs', 'horizontalpodautoscalers', 'volumesnapshots'];
+const lateClusterWide: readonly ResourceName[] = ['csinodes'];
+
+/** No more requests are left; what was asked for next is unread. */
+class OverBudget extends Error {
+  override readonly name = 'OverBudget';
+}
+
+/**
+ * Reads one cluster over HTTP. A targeted read follows the chain from the scope: attachments, nodes and leases are
+ * listed whole in large pages, claims and pods only of the chain's namespaces and of its nodes that are not Ready,
+ * volumes by name.
+ */
+export function createReader(client: KubeClient, options: ReaderOptions): ClusterReader {
+  return {
+    name: client.name,
+    identity: (signal) => readIdentity(client, signal),
+    read: (request, signal) => new Reading(client, options, request, signal).run(),
+    get: (resource, namespace, name, signal) => getOne(client, resource, namespace, name, signal),
+  };
+}
+
+async function getOne(
+  client: KubeClient,
+  resource: ResourceName,
+  namespace: string | null,
+  name: string,
+  signal: AbortSignal,
+): Promise<JsonObject | undefined> {
+  const path = pathOf(resource, namespace, name);
+  try {
+    const { body } = await client.get({ path, deadlineMs: deadlines.readMs }, signal);
+    if (body['kind'] !== resources[resource].kind)
+      throw new ApiError('unexpected', `asked for a ${resources[resource].kind}, got another kind`);
+    return body;
+  } catch (error) {
+    if (error instanceof ApiError && error.failure === 'not-found') return undefined;
+    throw toDomainError(error);
+  }
+}
+
+/** Asked once and with a short deadline: whoever waits for a diagnosis must hear within five seconds that it cannot be. */
+async function readIdentity(client: KubeClient, signal: AbortSignal, meter?: Meter): Promise<ClusterIdentity> {
+  try {
+    const path = pathOf('namespaces', null, 'kube-system');
+    const { body } = await client.get({ path, deadlineMs: deadlines.identityMs }, signal, meter, 0);
+    const [namespace] = parseItems('namespaces', [body]).objects.namespaces;
+    return { name: client.name, uid: namespace?.uid || null };
+  } catch (error) {
+    if (error instanceof ApiError && (error.failure === 'forbidden' || error.failure === 'not-found'))
+      return { name: client.name, uid: null };
+    if (error instanceof ApiError && error.failure === 'unauthorized') {
+      throw new Refused(`cluster ${client.name} does not accept these credentials: ${error.message}`, { cause: error });
+    }
+    if (error instanceof ApiError)
+      throw new Transient(`cluster ${client.name} cannot be reached: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+type TargetedScope = Exclude<ScopeRef, { readonly kind: 'Cluster' }>;
+
+/** One read from its first request to the snapshot. */
+class Reading implements Meter {
+  readonly #client: KubeClient;
+  readonly #scope: ScopeRef;
+  readonly #needs: ReadonlySet<ResourceName>;
+  readonly #signal: AbortSignal;
+  readonly #now: () => number;
+  readonly #onRaw: ReaderOptions['onRaw'];
+  readonly #budget: number;
+  readonly #objects = new Map<ResourceName, Map<string, ObjectMeta>>();
+  readonly #unread = new Map<ResourceName, string>();
+  readonly #podNamespaces = new Set<string>();
+  readonly #podNodes = new Set<string>();
+  /** Namespaces or `whole`, by kind: what need not be asked for again. */
+  readonly #asked = new Map<ResourceName, Set<string>>();
+  #table: ObjectTable = emptyObjects;
+  #allPods = false;
+  #requests = 0;
+  #bytes = 0;
+
+  constructor(client: KubeClient, options: ReaderOptions, request: ReadRequest, signal: AbortSignal) {
+    this.#client = client;
+    this.#scope = request.scope;
+    // Whatever the faults ask for, the object of the question is looked at; for the whole cluster that is every namespace.
+    const own = request.scope.kind === 'Cluster' ? 'namespaces' : findResourceOfKind(request.scope.kind);
+    this.#needs = new Set(own ? [...request.needs, own] : request.needs);
+    this.#signal = signal;
+    this.#now = options.now;
+    this.#onRaw = options.onRaw;
+    this.#budget = request.scope.kind === 'Cluster' ? Number.POSITIVE_INFINITY : (options.budget ?? BUDGET);
+  }
+
+  request(): void {
+    if (this.#requests >= this.#budget) throw new OverBudget();
+    this.#requests += 1;
+  }
+
+  bytes(count: number): void {
+    this.#bytes += count;
+  }
+
+  async run(): Promise<ReadResult> {
+    checkScope(this.#scope);
+    const started = performance.now();
+    const identity = await readIdentity(this.#client, this.#signal, this);
+    // The moment of reading is its beginning: what is younger than the snapshot must not look as if it had waited.
+    const now = this.#now();
+    if (this.#scope.kind === 'Cluster') await this.#readWhole();
+    else await this.#readTargeted(this.#scope);
+    const input: ClusterInput = {
+      identity,
+      now,
+      objects: this.#table,
+      unread: this.#unreadKinds(),
+      podCoverage: this.#coverage(),
+      source: 'live',
+    };
+    const objects = resourceNames.reduce((sum, name) => sum + input.objects[name].length, 0);
+    const cost = {
+      requests: this.#requests,
+      objects,
+      bytes: this.#bytes,
+      milliseconds: Math.round(performance.now() - started),
+    };
+    return { cluster: new Cluster(input), cost };
+  }
+
+  async #readWhole(): Promise<void> {
+    const wanted = resourceNames.filter((name) => name !== 'backendvolumes' && this.#needs.has(name));
+    await inParallel(wanted, 4, (name) => this.#list(name, null));
+    this.#allPods = this.#isWhole('pods');
+  }
+
+  async #readTargeted(scope: TargetedScope): Promise<void> {
+    await this.#readStart(scope);
+    await this.#readNamespaces(firstOfNamespace);
+    await this.#listAll(firstClusterWide);
+    // The chain grows: an attachment names a volume, a volume a claim, a claim its namespace's pods.
+    for (let round = 0; round < 3; round += 1) {
+      const before = this.#requests;
+      await this.#readVolumes();
+      await this.#readNamespaces(firstOfNamespace);
+      if (this.#requests === before) break;
+    }
+    await this.#readPodsOfDeadNodes();
+    if (this.#isReclaiming()) await this.#listAll(driverWorkloads);
+    await this.#readNamespaces(workloads);
+    await this.#listAll(nextClusterWide);
+    await this.#readNamespaces(lateOfNamespace);
+    await this.#listAll(lateClusterWide);
+    await this.#readEventsOfVolumes();
+    await this.#readNamespaceObject(scope);
+    this.#explainPartial();
+  }
+
+  async #listAll(kinds: readonly ResourceName[]): Promise<void> {
+    const chain = this.#chain();
+    await inParallel(
+      kinds.filter((kind) => this.#matters(kind, chain)),
+      4,
+      (kind) => this.#list(kind, null),
+    );
+  }
+
+  /** The object that the question is about, when it is not among what is listed anyway. */
+  async #readStart(scope: TargetedScope): Promise<void> {
+    const { kind, namespace, name } = scope;
+    if (kind === 'PersistentVolume') await this.#one('persistentvolumes', null, name);
+    else if (kind === 'Node') await this.#listPodsOfNode(name);
+    // Claims cannot be selected by class (field selectors of the API), so all are listed.
+    else if (kind === 'StorageClass') await this.#listAll(['storageclasses', 'persistentvolumeclaims']);
+    else if (kind === 'VolumeSnapshot') await this.#list('volumesnapshots', namespace);
+    else if (kind === 'StatefulSet') await this.#list('statefulsets', namespace);
+    else if (kind === 'Deployment') {
+      await this.#list('deployments', namespace);
+      await this.#list('replicasets', namespace);
+    } else if (kind === 'Namespace') {
+      await this.#readNamespaceObject(scope);
+      await this.#list('statefulsets', name);
+      await this.#list('deployments', name);
+    }
+  }
+
+  #chain(): Scope {
+    return buildScope(this.#partial(), this.#scope);
+  }
+
+  #partial(): Cluster {
+    return new Cluster({
+      identity: { name: null, uid: null },
+      now: this.#now(),
+      objects: this.#table,
+      unread: [],
+      podCoverage: { kind: 'all' },
+      source: 'live',
+    });
+  }
+
+  /** Where the chain's claims, pods and workloads live. */
+  #namespaces(): readonly string[] {
+    const scope = this.#scope;
+    if (scope.kind === 'Cluster') return [];
+    if (scope.kind === 'Namespace') return [scope.name];
+    if (scope.namespace !== null) return [scope.namespace];
+    const chain = this.#chain();
+    const named = [
+      ...chain.claims.map((claim) => claim.namespace),
+      ...chain.pods
+        .filter((pod) => pod.volumes.some((volume) => volume.claimName !== undefined))
+        .map((pod) => pod.namespace),
+      ...chain.volumes.map((volume) => volume.claimRef?.namespace ?? null),
+    ];
+    return [...new Set(named)].filter((name) => name !== null).filter(isNamespaceName);
+  }
+
+  async #readNamespaces(kinds: readonly ResourceName[]): Promise<void> {
+    const namespaces = this.#namespaces();
+    const wanted = namespaces.length > MOST_NAMESPACES ? [null] : namespaces;
+    for (const kind of kinds) {
+      if (!this.#matters(kind, this.#chain())) continue;
+      if (kind === 'pods' && namespaces.length > MOST_NAMESPACES) await this.#listPendingPods();
+      else await inParallel(wanted, 4, (namespace) => this.#list(kind, namespace));
+    }
+  }
+
+  /**
+   * Whether a kind can change what is said about this chain. What cannot is not asked for and counts as read: there is
+   * no claim without a volume that a class could explain, no rollout that an autoscaler could disturb, and so on.
+   */
+  #matters(kind: ResourceName, chain: Scope): boolean {
+    const asked = this.#scope.kind;
+    const ownedBy = (owner: string) => chain.pods.some((pod) => pod.owners.some(({ kind: of }) => of === owner));
+    switch (kind) {
+      case 'replicasets':
+      case 'deployments':
+        return asked === 'Deployment' || asked === 'Namespace' || ownedBy('ReplicaSet') || this.#isReclaiming();
+      case 'storageclasses':
+        return asked === 'StorageClass' || chain.claims.some((claim) => claim.phase !== 'Bound');
+      case 'daemonsets':
+      case 'csinodes':
+        return this.#isReclaiming();
+      case 'volumesnapshots':
+        return asked === 'VolumeSnapshot' || chain.claims.some((claim) => claim.deletedAt !== undefined);
+      case 'horizontalpodautoscalers':
+        return chain.deployments.length > 0;
+      case 'jobs':
+        return ownedBy('Job');
+      default:
+        return true;
+    }
+  }
+
+  /** A volume that is being given back: its driver's own workloads then say why it does not go. */
+  #isReclaiming(): boolean {
+    return this.#chain().volumes.some(
+      (volume) => volume.deletedAt !== undefined || volume.phase === 'Released' || volume.phase === 'Failed',
+    );
+  }
+
+  async #readVolumes(): Promise<void> {
+    const chain = this.#chain();
+    const named = [
+      ...chain.claims.map((claim) => claim.volumeName),
+      ...chain.attachments.map((attachment) => attachment.volumeName),
+      ...this.#attachmentsOfScope(),
+    ].filter((name) => name !== undefined);
+    const known = this.#objects.get('persistentvolumes');
+    const missing = [...new Set(named)].filter(
+      (name) => !known?.has(refKey({ kind: 'PersistentVolume', namespace: null, name })),
+    );
+    const fresh = missing.filter((name) => !this.#wasAsked('persistentvolumes', `one ${name}`));
+    const isSpread = this.#scope.kind === 'Namespace' || this.#scope.kind === 'StorageClass';
+    if (fresh.length > MOST_VOLUMES || isSpread) await this.#list('persistentvolumes', null);
+    else await inParallel(fresh, 4, (name) => this.#one('persistentvolumes', null, name));
+  }
+
+  /** A node or an attachment leads to volumes before any claim of theirs is known. */
+  #attachmentsOfScope(): readonly (string | undefined)[] {
+    const scope = this.#scope;
+    if (scope.kind === 'Node')
+      return this.#table.volumeattachments.filter((a) => a.nodeName === scope.name).map((a) => a.volumeName);
+    if (scope.kind === 'VolumeAttachment')
+      return this.#table.volumeattachments.filter((a) => a.name === scope.name).map((a) => a.volumeName);
+    return [];
+  }
+
+  /** Only of a node that is not Ready or gone must every pod be known: whatever is done there touches them all. */
+  async #readPodsOfDeadNodes(): Promise<void> {
+    const cluster = this.#partial();
+    const chain = this.#chain();
+    const names = [
+      ...chain.attachments.map((attachment) => attachment.nodeName),
+      ...chain.pods.flatMap((pod) => pod.nodeName ?? []),
+    ];
+    for (const name of new Set(names)) if (cluster.nodeState(name) !== 'ready') await this.#listPodsOfNode(name);
+  }
+
+  async #listPodsOfNode(node: string): Promise<void> {
+    if (this.#podNodes.has(node) || !isObjectName(node)) return;
+    if (await this.#listPods(`spec.nodeName=${node}`)) this.#podNodes.add(node);
+  }
+
+  /** Who waits for a volume is Pending. All pods of a large cluster would be most of what it holds. */
+  async #listPendingPods(): Promise<void> {
+    await this.#listPods('status.phase=Pending');
+  }
+
+  /** Coverage says what these pods are enough for; without the budget for them it says less, and nothing is unread. */
+  async #listPods(fieldSelector: string): Promise<boolean> {
+    if (!this.#needs.has('pods') || this.#isWhole('pods') || this.#wasAsked('pods', fieldSelector)) return false;
+    this.#remember('pods', fieldSelector);
+    try {
+      await this.#pages('pods', null, { fieldSelector });
+      return true;
+    } catch (error) {
+      if (!(error instanceof OverBudget)) this.#fail('pods', error);
+      return false;
+    }
+  }
+
+  /** Events of cluster-scoped objects land in `default`; those of a volume matter once its reclaim has begun. */
+  async #readEventsOfVolumes(): Promise<void> {
+    if (
+      !this.#isReclaiming() ||
+      !this.#needs.has('events') ||
+      this.#unread.has('events') ||
+      this.#wasAsked('events', 'default') ||
+      this.#isWhole('events')
+    )
+      return;
+    this.#remember('events', 'default');
+    try {
+      await this.#pages('events', 'default', { fieldSelector: 'involvedObject.kind=PersistentVolume' });
+    } catch (error) {
+      this.#fail('events', error);
+    }
+  }
+
+  async #readNamespaceObject(scope: TargetedScope): Promise<void> {
+    const name = scope.kind === 'Namespace' ? scope.name : scope.namespace;
+    if (name !== null) await this.#one('namespaces', null, name);
+  }
+
+  /** A kind that was read only where the chain leads counts as read; one that was never asked for does not. */
+  #explainPartial(): void {
+    if (this.#namespaces().length > 0) return;
+    for (const kind of [...firstOfNamespace, ...workloads, ...lateOfNamespace])
+      this.#asked.set(kind, this.#asked.get(kind) ?? new Set());
+  }
+
+  async #list(kind: ResourceName, namespace: string | null): Promise<void> {
+    if (!this.#needs.has(kind) || this.#isWhole(kind) || this.#unread.has(kind)) return;
+    const place = resources[kind].namespaced ? (namespace ?? 'whole') : 'whole';
+    if (this.#wasAsked(kind, place)) return;
+    this.#remember(kind, place);
+    try {
+      await this.#pages(kind, resources[kind].namespaced ? namespace : null, {});
+      if (kind !== 'pods') return;
+      if (place === 'whole') this.#allPods = true;
+      else this.#podNamespaces.add(place);
+    } catch (error) {
+      this.#fail(kind, error);
+    }
+  }
+
+  /** An object that does not exist is read and absent. */
+  async #one(kind: ResourceName, namespace: string | null, name: string): Promise<void> {
+    if (!this.#needs.has(kind) || this.#isWhole(kind) || this.#unread.has(kind) || this.#wasAsked(kind, `one ${name}`))
+      return;
+    this.#remember(kind, `one ${name}`);
+    const isName = kind === 'namespaces' ? isNamespaceName(name) : isObjectName(name);
+    if (!isName) return;
+    try {
+      const { body } = await this.#client.get(
+        { path: pathOf(kind, namespace, name), deadlineMs: deadlines.readMs },
+        this.#signal,
+        this,
+      );
+      if (body['kind'] !== resources[kind].kind)
+        throw new ApiError('unexpected', `asked for a ${resources[kind].kind}, got another kind`);
+      this.#keep(kind, parseItems(kind, [body]));
+      this.#onRaw?.(kind, body);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.failure === 'not-found')) this.#fail(kind, error);
+    }
+  }
+
+  /** All pages of a list. A continue token that expired (410) starts the list again, once. */
+  async #pages(
+    kind: ResourceName,
+    namespace: string | null,
+    selectors: Readonly<Record<string, string>>,
+  ): Promise<void> {
+    const path = pathOf(kind, namespace, undefined);
+    const limit = String(pageSizes[kind] ?? LARGE_PAGE);
+    let restarts = 0;
+    let token: string | undefined;
+    let parsed: Parsed[] = [];
+    do {
+      try {
+        const query = { limit, ...selectors, ...(token === undefined ? {} : { continue: token }) };
+        const { body } = await this.#client.get({ path, query, deadlineMs: deadlines.listMs }, this.#signal, this);
+        const page = toPage(body, kind);
+        parsed.push(parseItems(kind, page.items));
+        for (const item of page.items) this.#onRaw?.(kind, item);
+        token = page.next;
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.failure !== 'gone' || token === undefined || restarts > 0)
+          throw error;
+        restarts += 1;
+        token = undefined;
+        parsed = [];
+      }
+    } while (token !== undefined || parsed.length === 0);
+    for (const page of parsed) this.#keep(kind, page);
+  }
+
+  #keep(kind: ResourceName, { objects, problems }: Parsed): void {
+    const known = this.#objects.get(kind) ?? new Map<string, ObjectMeta>();
+    this.#objects.set(kind, known);
+    const fresh = freshOnly(objects, kind, known);
+    this.#table = mergeTables(this.#table, fresh);
+    if (problems.length > 0) this.#unread.set(kind, describeProblems(problems));
+  }
+
+  #fail(kind: ResourceName, error: unknown): void {
+    if (this.#signal.aborted) throw new Transient('the reading was stopped', { cause: error });
+    if (error instanceof OverBudget) {
+      this.#unread.set(kind, `not asked for: the budget of ${this.#budget} requests was used up`);
+      return;
+    }
+    if (!(error instanceof ApiError)) throw error;
+    const reason = reasonOf(error);
+    // Where the snapshot CRDs are not installed there can be no snapshot: that is knowledge, not a gap.
+    if (kind === 'volumesnapshots' && (error.failure === 'not-served' || error.failure === 'not-found'))
+      this.#remember(kind, 'whole');
+    else this.#unread.set(kind, reason);
+  }
+
+  #unreadKinds(): readonly Unread[] {
+    const list: Unread[] = [];
+    for (const resource of resourceNames) {
+      const reason =
+        this.#unread.get(resource) ?? (this.#asked.has(resource) ? undefined : this.#whyNotAsked(resource));
+      if (reason !== undefined) list.push({ resource, reason });
+    }
+    return list;
+  }
+
+  #whyNotAsked(resource: ResourceName): string | undefined {
+    if (resource === 'backendvolumes') return 'not asked for: no backend inventory is connected';
+    if (!this.#needs.has(resource)) return 'not asked for: nothing needs it here';
+    if (this.#scope.kind === 'Cluster') return undefined;
+    if (!this.#matters(resource, this.#chain())) return undefined;
+    // Nothing on the chain leads to one.
+    return resource === 'persistentvolumes' || resource === 'replicasets'
+      ? undefined
+      : 'not asked for: nothing on the chain leads to it';
+  }
+
+  #coverage(): PodCoverage {
+    if (this.#allPods) return { kind: 'all' };
+    return { kind: 'some', namespaces: this.#podNamespaces, nodes: this.#podNodes };
+  }
+
+  #isWhole(kind: ResourceName): boolean {
+    return this.#wasAsked(kind, 'whole');
+  }
+
+  #wasAsked(kind: ResourceName, place: string): boolean {
+    return this.#asked.get(kind)?.has(place) ?? false;
+  }
+
+  #remember(kind: ResourceName, place: string): void {
+    const places = this.#asked.get(kind) ?? new Set<string>();
+    places.add(place);
+    this.#asked.set(kind, places);
+  }
+}
+
+/** Names of a question come from people: say at once that nothing can be called so. */
+function checkScope(scope: ScopeRef): void {
+  if (scope.kind === 'Cluster') return;
+  if (scope.namespace !== null && !isNamespaceName(scope.namespace))
+    throw new Refused(`${JSON.stringify(scope.namespace.slice(0, 80))} is no name of a namespace`);
+  const isName = scope.kind === 'Namespace' ? isNamespaceName(scope.name) : isObjectName(scope.name);
+  if (!isName) throw new Refused(`${JSON.stringify(scope.name.slice(0, 80))} is no name that a ${scope.kind} can have`);
+}
+
+function toPage(
+  body: JsonObject,
+  kind: ResourceName,
+): { readonly items: readonly unknown[]; readonly next: string | undefined } {
+  const { items, metadata } = body;
+  if (
+    body['kind'] !== `${resources[kind].kind}List` ||
+    !(Array.isArray(items) || items === null || items === undefined)
+  ) {
+    throw new ApiError('unexpected', `asked for a list of ${kind}, got something else`);
+  }
+  const token =
+    typeof metadata === 'object' && metadata !== null && 'continue' in metadata ? metadata['continue'] : undefined;
+  return { items: items ?? [], next: typeof token === 'string' && token !== '' ? token : undefined };
+}
+
+function reasonOf(error: ApiError): string {
+  switch (error.failure) {
+    case 'forbidden':
+    case 'unauthorized':
+      return 'forbidden';
+    case 'not-served':
+    case 'not-found':
+      return 'not served by this cluster';
+    case 'timeout':
+      return `timed out: ${error.message}`;
+    case 'gone':
+      return 'the list expired twice while it was read';
+    case 'throttled':
+      return 'the API server asked to slow down for too long';
+    case 'conflict':
+    case 'invalid':
+    case 'server':
+    case 'network':
+    case 'unexpected':
+      return error.message;
+    default:
+      return absurd(error.failure);
+  }
+}
+
+/** Objects come by several ways (a namespace's pods, a node's pods); each counts once. */
+function freshOnly(objects: ObjectTable, kind: ResourceName, known: Map<string, ObjectMeta>): ObjectTable {
+  const isFresh = (object: ObjectMeta) => {
+    const key = object.name === '' ? `${known.size}` : refKey(object.ref);
+    if (known.has(key)) return false;
+    known.set(key, object);
+    return true;
+  };
+  return { ...objects, [kind]: objects[kind].filter(isFresh) };
+}
+
+function mergeTables(a: ObjectTable, b: ObjectTable): ObjectTable {
+  return {
+    pods: a.pods.concat(b.pods),
+    persistentvolumeclaims: a.persistentvolumeclaims.concat(b.persistentvolumeclaims),
+    persistentvolumes: a.persistentvolumes.concat(b.persistentvolumes),
+    nodes: a.nodes.concat(b.nodes),
+    namespaces: a.namespaces.concat(b.namespaces),
+    events: a.events.concat(b.events),
+    deployments: a.deployments.concat(b.deployments),
+    replicasets: a.replicasets.concat(b.replicasets),
+    statefulsets: a.statefulsets.concat(b.statefulsets),
+    daemonsets: a.daemonsets.concat(b.daemonsets),
+    jobs: a.jobs.concat(b.jobs),
+    horizontalpodautoscalers: a.horizontalpodautoscalers.concat(b.horizontalpodautoscalers),
+    storageclasses: a.storageclasses.concat(b.storageclasses),
+    volumeattachments: a.volumeattachments.concat(b.volumeattachments),
+    csinodes: a.csinodes.concat(b.csinodes),
+    csidrivers: a.csidrivers.concat(b.csidrivers),
+    leases: a.leases.concat(b.leases),
+    volumesnapshots: a.volumesnapshots.concat(b.volumesnapshots),
+    backendvolumes: a.backendvolumes.concat(b.backendvolumes),
+  };
+}
+
+async function inParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>): Promise<void> {
+  const queue = items.values();
+  const runner = async () => {
+    for (const item of queue) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(width, items.length) }, runner));
+}

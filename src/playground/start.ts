@@ -1,0 +1,116 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '../config.ts';
+import type { Log } from '../ports.ts';
+import { type Running, start, systemClock } from '../wire.ts';
+import { backendInventory, serveBackend } from './backend.ts';
+import { scenarios } from './cluster/scenarios/index.ts';
+import { type SimulatedCluster, startSimulatedCluster } from './cluster/start.ts';
+import type { ClusterObject } from './slack/cluster-rows.ts';
+import { startPlaygroundSlack } from './slack/server.ts';
+
+const SEED = 20_261_130;
+
+/**
+ * The playground: a simulated cluster with live controllers, a page that behaves like Slack, and between them the bot as
+ * it runs in production, reached over HTTP on loopback. Real kubeconfigs and Slack settings are never looked at.
+ */
+export async function startPlayground(config: Config, log: Log): Promise<Running> {
+  const opened: (() => Promise<void>)[] = [];
+  const close = async () => {
+    for (const part of opened.toReversed()) await part();
+    opened.length = 0;
+  };
+  try {
+    const cluster = await startSimulatedCluster({
+      clock: systemClock,
+      scenario: 'incident',
+      seed: SEED,
+      settings: { podGcPeriodMs: 5000 },
+      onError: (error) =>
+        log.error('a simulated controller failed', { reason: error instanceof Error ? error.message : String(error) }),
+    });
+    opened.push(() => cluster.close());
+    const backend = await serveBackend(cluster.backend);
+    opened.push(() => backend.close());
+    const kubeconfigs = await writeKubeconfigs(config.dataDir, cluster);
+    const signingSecret = randomBytes(24).toString('hex');
+    const botToken = `xoxb-${randomBytes(24).toString('hex')}`;
+    const slack = await startPlaygroundSlack({
+      host: config.host,
+      port: config.port,
+      signingSecret,
+      botToken,
+      clock: systemClock,
+      ids: randomUUID,
+      log,
+      cluster: panelOf(cluster),
+      scenarios: {
+        list: () => scenarios,
+        current: () => cluster.scenario.id,
+        load: async (id) => cluster.loadScenario(id),
+      },
+    });
+    opened.push(() => slack.close());
+    const bot = await start(
+      {
+        ...config,
+        mode: 'bot',
+        host: '127.0.0.1',
+        port: 0,
+        slack: { botToken, signingSecret, appToken: undefined, apiUrl: slack.apiUrl },
+        kube: { config: kubeconfigs.read, context: undefined, actConfig: kubeconfigs.act, clusters: [] },
+      },
+      log,
+      { backend: backendInventory(backend.url) },
+    );
+    opened.push(() => bot.close());
+    slack.setBotUrl(`${bot.address}/slack/events`);
+    return { address: slack.url, failed: bot.failed, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** `DATA_DIR/playground/kubeconfig` is for people: kubectl and the command line work with the same cluster. */
+async function writeKubeconfigs(
+  dataDir: string,
+  cluster: SimulatedCluster,
+): Promise<{ readonly read: string; readonly act: string }> {
+  const folder = join(dataDir, 'playground');
+  await mkdir(folder, { recursive: true });
+  const write = async (name: string, text: string) => {
+    const path = join(folder, name);
+    await writeFile(path, text, { mode: 0o600 });
+    return path;
+  };
+  await write('kubeconfig', cluster.kubeconfig('admin'));
+  return {
+    read: await write('kubeconfig.read', cluster.kubeconfig('read')),
+    act: await write('kubeconfig.act', cluster.kubeconfig('act')),
+  };
+}
+
+/** The page's panel: the objects of the API server, and the volumes of the backend beside them. */
+function panelOf(cluster: SimulatedCluster) {
+  return {
+    snapshot: () => {
+      const objects: ClusterObject[] = [];
+      const stop = cluster.watchAll(({ object }) => objects.push(object));
+      stop();
+      return Promise.resolve([...objects, ...cluster.backend.volumes().map(toObject)]);
+    },
+    subscribe: (listener: () => void) => cluster.watchAll(listener),
+  };
+}
+
+function toObject(volume: ReturnType<SimulatedCluster['backend']['volumes']>[number]): ClusterObject {
+  return {
+    apiVersion: 'k8s-storage-bot.dev/v1',
+    kind: 'BackendVolume',
+    metadata: { name: volume.handle },
+    spec: { driver: volume.driver, clusterId: volume.clusterId, attachedTo: volume.attachedTo },
+  };
+}

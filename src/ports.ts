@@ -1,0 +1,350 @@
+/**
+ * The outside world, one port a neighbour. Adapters live in `src/{kube,db,queue,slack}` and are picked in `wire.ts`
+ * alone. Every call that leaves the process takes an `AbortSignal` and has a deadline of its own; what it may throw is
+ * `Refused`, `Transient` or `Uncertain` (domain/errors.ts), anything else is a bug.
+ */
+import type { KnownPerson } from './domain/approval.ts';
+import type { AuditEvent, AuditRow } from './domain/audit.ts';
+import type { Cluster, ClusterIdentity } from './domain/cluster.ts';
+import type { InboxEntry, Request } from './domain/inbox.ts';
+import type { Incident } from './domain/incident.ts';
+import type { BackendVolume, JsonObject } from './domain/objects.ts';
+import type { Plan, StepState, Vote } from './domain/plan.ts';
+import type { Offer, ReadCost, Report } from './domain/report.ts';
+import type { ResourceName } from './domain/resources.ts';
+import type { ScopeRef } from './domain/scope.ts';
+import type { Write } from './domain/write.ts';
+
+/** Milliseconds since 1970. For evidence and sentences; what decides in the database uses the database's clock. */
+export interface Clock {
+  now(): number;
+}
+
+/** Fresh ids and randomness, so that tests can name what they make. */
+export interface Ids {
+  /** `inc-…`, `pln-…`: short, unguessable enough to be unique, readable aloud. */
+  next(prefix: 'inc' | 'pln' | 'inb'): string;
+}
+
+/** Structured log: constant message, data beside it. `error` only when an operator must act. */
+export interface Log {
+  debug(message: string, data?: Readonly<Record<string, unknown>>): void;
+  info(message: string, data?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, data?: Readonly<Record<string, unknown>>): void;
+  error(message: string, data?: Readonly<Record<string, unknown>>): void;
+}
+
+export interface ReadRequest {
+  readonly scope: ScopeRef;
+  /** The union of what will be asked; nothing else need be read. */
+  readonly needs: readonly ResourceName[];
+}
+
+export interface ReadResult {
+  readonly cluster: Cluster;
+  readonly cost: ReadCost;
+}
+
+/** Reads one cluster with one frozen configuration. */
+export interface ClusterReader {
+  /** The configured name (a context). */
+  readonly name: string;
+  /** uid of kube-system, read with the same credentials. Throws `Transient` when the cluster cannot be reached within 5 s. */
+  identity(signal: AbortSignal): Promise<ClusterIdentity>;
+  /**
+   * One snapshot for a scope. A kind that could not be read (forbidden, not served, timed out, over budget) stands in
+   * the snapshot's `unread`; only when the cluster cannot be reached at all it throws `Transient`.
+   */
+  read(request: ReadRequest, signal: AbortSignal): Promise<ReadResult>;
+  /** One live object, never from a cache. Undefined only after a 404 whose body is a NotFound status; all else throws. */
+  get(
+    resource: ResourceName,
+    namespace: string | null,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<JsonObject | undefined>;
+}
+
+/**
+ * What the API server said about one write. `conflict`, `invalid` and `notFound` mean that nothing was changed; so does
+ * `forbidden`. `unknown` (time-out, reset, 5xx, 429, a body that is no Status) means that it must be read.
+ */
+export type WriteResult =
+  | { readonly kind: 'applied'; readonly object: JsonObject | undefined }
+  | { readonly kind: 'conflict' | 'invalid' | 'notFound' | 'forbidden'; readonly says: string }
+  | { readonly kind: 'unknown'; readonly says: string };
+
+/** The only way by which a cluster is changed; only the machine in `remediate.ts` calls it. */
+export interface ClusterWriter {
+  /** Sends one write, once. Never retries. `dryRun` asks the API server to check it without storing anything. */
+  write(
+    write: Write,
+    options: { readonly auditId: string; readonly dryRun: boolean },
+    signal: AbortSignal,
+  ): Promise<WriteResult>;
+}
+
+/** One cluster as configured: reading for diagnosis, and reading and writing with the acting credentials. */
+export interface ClusterAccess {
+  readonly name: string;
+  readonly reader: ClusterReader;
+  /** Absent in roles that must not write. */
+  readonly act: { readonly reader: ClusterReader; readonly writer: ClusterWriter } | undefined;
+}
+
+/** What the storage backend itself holds. Absent: faults that need it are `unknown` by name of the kind. */
+export interface BackendInventory {
+  list(signal: AbortSignal): Promise<readonly BackendVolume[]>;
+}
+
+/** Slack blocks. The views make them; the port only carries them. */
+export type Blocks = readonly { readonly type: string }[];
+
+export interface MessageMetadata {
+  readonly event_type: 'k8s_storage';
+  readonly event_payload: Readonly<Record<string, string>>;
+}
+
+export interface ChatMessage {
+  readonly text: string;
+  readonly blocks: Blocks;
+  readonly metadata: MessageMetadata;
+}
+
+/** Posting and asking in Slack. Posting is not idempotent: a lost reply throws `Uncertain`. */
+export interface Chat {
+  /** Team and bot user of the token. */
+  identity(signal: AbortSignal): Promise<{ readonly teamId: string; readonly botUserId: string; readonly url: string }>;
+  post(
+    channel: string,
+    thread: string | null,
+    message: ChatMessage,
+    signal: AbortSignal,
+  ): Promise<{ readonly channel: string; readonly ts: string }>;
+  update(channel: string, ts: string, message: ChatMessage, signal: AbortSignal): Promise<void>;
+  /** Only that person sees it; it may get lost, so nothing may depend on it. */
+  whisper(
+    channel: string,
+    user: string,
+    thread: string | null,
+    message: { readonly text: string; readonly blocks: Blocks },
+    signal: AbortSignal,
+  ): Promise<void>;
+  /** Who somebody is, at most a minute old: for answers at the door. */
+  person(user: string, signal: AbortSignal): Promise<KnownPerson>;
+  /** The same, asked of Slack now: for the moments at which a vote is counted and a plan starts. */
+  personNow(user: string, signal: AbortSignal): Promise<KnownPerson>;
+}
+
+export const jobKinds = ['intake', 'diagnose', 'remediate', 'refresh'] as const;
+export type JobKind = (typeof jobKinds)[number];
+
+/** A wake-up: which row to look at. It carries no data; a lost, late or doubled one changes nothing. */
+export interface JobRef {
+  readonly kind: JobKind;
+  /** Inbox id, incident id or plan id. */
+  readonly id: string;
+  /** Makes a re-enqueued job another job, so that an old one of the same name cannot swallow it. */
+  readonly n: number;
+}
+
+export interface Queue {
+  /** Throws `Transient` at once when the queue cannot take it; the sweep will find the row. */
+  enqueue(job: JobRef, delayMs?: number): Promise<void>;
+  /** Starts workers for these kinds. A handler that throws is retried by the sweep, not by the queue. */
+  work(
+    handlers: Readonly<Partial<Record<JobKind, (job: JobRef, signal: AbortSignal) => Promise<void>>>>,
+  ): Promise<void>;
+  isHealthy(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** A plan as a diagnosis proposes it. */
+export interface NewPlan {
+  readonly id: string;
+  readonly finding: string;
+  readonly fault: string;
+  readonly offer: Offer;
+  readonly title: string;
+  readonly clusterUid: string;
+  readonly requester: string | null;
+}
+
+export type VoteOutcome =
+  | { readonly kind: 'counted'; readonly plan: Plan }
+  | { readonly kind: 'quorum'; readonly plan: Plan }
+  | { readonly kind: 'rejected'; readonly plan: Plan }
+  /** Said to the voter alone; nothing was recorded as a vote. */
+  | { readonly kind: 'refused'; readonly says: string };
+
+/** What a claim of a plan hands to the one process that may carry it out. */
+export interface Claim {
+  readonly plan: Plan;
+  readonly epoch: number;
+  /** True when an earlier owner may have sent something: its INTENT steps must be read before anything else. */
+  readonly isTakeover: boolean;
+}
+
+/** Every later call names the epoch; a store that finds another one throws `Refused` (the lease was lost). */
+export interface Fence {
+  readonly plan: string;
+  readonly epoch: number;
+  readonly owner: string;
+}
+
+/** Work that the tables say is due, whatever the queue believes. */
+export interface Due {
+  readonly jobs: readonly JobRef[];
+}
+
+/** One message of a thread: what it should show, and what was posted. */
+export interface PostedMessage {
+  readonly key: string;
+  readonly channel: string;
+  readonly ts: string | null;
+  /** Hash of what was last posted. */
+  readonly hash: string | null;
+}
+
+/**
+ * The truth. Every method is one transaction: the change, its audit event, and the flag by which the sweep finds what is
+ * due stand or fall together. Time is the database's. Throws `Transient` when the database does not answer: nothing was
+ * changed then, or, for a commit whose answer was lost, the next read tells.
+ */
+export interface Store {
+  // --- doors
+  /** Commits the row. `fresh` is false for a repeat of the same source and key, which has no effect. */
+  takeIn(id: string, entry: InboxEntry): Promise<{ readonly id: string; readonly fresh: boolean }>;
+  findRequest(
+    inboxId: string,
+  ): Promise<{ readonly id: string; readonly request: Request; readonly isDone: boolean } | undefined>;
+  /** Marks a request as answered when its answer changes nothing else. */
+  finishRequest(inboxId: string): Promise<void>;
+
+  // --- incidents
+  /** Opens an incident, or joins the open one of the same cluster and scope; asks for a diagnosis either way. */
+  openIncident(input: {
+    readonly inboxId: string;
+    readonly id: string;
+    readonly cluster: string;
+    readonly scope: ScopeRef;
+    readonly requester: string | null;
+    readonly channel: string;
+  }): Promise<{ readonly incident: Incident; readonly isJoined: boolean }>;
+  findIncident(id: string): Promise<Incident | undefined>;
+  findIncidentOfThread(channel: string, thread: string): Promise<Incident | undefined>;
+  listIncidents(options: { readonly onlyOpen: boolean; readonly limit: number }): Promise<readonly Incident[]>;
+  /** Asks for another diagnosis; makes nobody requester. */
+  askRecheck(inboxId: string, incident: string, actor: string): Promise<void>;
+  /**
+   * Stores a report and its plans. A plan of the incident that still waits for approval and has the same digest stays
+   * with its votes; the others that wait are SUPERSEDED. Resolves the incident when `state` says so.
+   */
+  recordDiagnosis(input: {
+    readonly incident: string;
+    readonly report: Report;
+    readonly plans: readonly NewPlan[];
+    readonly state: Incident['state'];
+    readonly recheckSeconds: number | undefined;
+    readonly approvalTtlMs: number;
+    /**
+     * `diagnoses` of the incident when the reading began, so that who asks in the meantime is not answered by it.
+     * Absent: it answers everybody who has asked.
+     */
+    readonly asked?: number;
+  }): Promise<void>;
+  /** The diagnosis could not be made; the thread says why. */
+  recordProblem(incident: string, problem: string): Promise<void>;
+  recordThread(incident: string, ts: string): Promise<void>;
+
+  // --- plans
+  findPlan(id: string): Promise<Plan | undefined>;
+  plansOfIncident(incident: string): Promise<readonly Plan[]>;
+  /**
+   * Counts a vote under the row's lock and, at the quorum, takes the target locks: if another plan holds one, the vote
+   * is refused with that plan's id. Expiry, digest and double votes are checked here again, whatever the caller knew.
+   */
+  castVote(input: {
+    readonly inboxId: string;
+    readonly plan: string;
+    readonly vote: Omit<Vote, 'at'>;
+    readonly executionTtlMs: number;
+  }): Promise<VoteOutcome>;
+  /** Records that a vote was not taken, for the audit trail. */
+  refuseVote(input: {
+    readonly inboxId: string;
+    readonly plan: string;
+    readonly user: string;
+    readonly says: string;
+  }): Promise<void>;
+  /** Ends a plan that nobody has begun (`EXPIRED`, `REJECTED` for lost eligibility, `SUPERSEDED` for drift, `CANCELLED`). */
+  endUnbegun(plan: string, to: 'EXPIRED' | 'REJECTED' | 'SUPERSEDED' | 'CANCELLED', says: string): Promise<void>;
+  /** Expires every plan whose time is over; returns how many. */
+  expireDue(): Promise<number>;
+
+  // --- execution (the remediator alone)
+  /** Takes the plan for this owner if it is APPROVED and in time, or EXECUTING/VERIFYING with a lease that ran out. */
+  claim(plan: string, owner: string, leaseMs: number): Promise<Claim | undefined>;
+  renew(fence: Fence, leaseMs: number): Promise<void>;
+  /** Commits that a step is about to be sent. Throws `Refused` when paused or fenced: then nothing may be sent. */
+  intent(
+    fence: Fence,
+    step: number,
+    input: { readonly auditId: string; readonly before: JsonObject | null; readonly leaseMs: number },
+  ): Promise<void>;
+  outcome(
+    fence: Fence,
+    step: number,
+    input: {
+      readonly state: StepState;
+      readonly result: string;
+      readonly after: JsonObject | null;
+      readonly leaseMs: number;
+    },
+  ): Promise<void>;
+  /** All steps are done; the goal must now hold for the settle time. */
+  beginVerifying(fence: Fence, leaseMs: number): Promise<void>;
+  /** Ends or parks the plan. Locks are released by every terminal state and kept by HALTED and NEEDS_ATTENTION. */
+  finish(
+    fence: Fence,
+    to: 'SUCCEEDED' | 'FAILED' | 'NEEDS_ATTENTION' | 'HALTED' | 'SUPERSEDED',
+    says: string,
+  ): Promise<void>;
+  /** Gives the lease back without a change of state, so that the sweep tries again soon. */
+  release(fence: Fence): Promise<void>;
+  /** Since when the goal has held without a break, in milliseconds; 0 when it has just been seen for the first time. Reset by `holds: false`. */
+  goalHeld(fence: Fence, holds: boolean): Promise<number>;
+
+  // --- pause
+  pause(inboxId: string, cluster: string | null, actor: string): Promise<void>;
+  resume(inboxId: string, cluster: string | null, actor: string): Promise<void>;
+  pausedBy(cluster: string): Promise<{ readonly actor: string; readonly at: string } | undefined>;
+
+  // --- thread
+  /**
+   * Incidents whose thread is behind what the tables say carry a higher `wanted` than `shown`. Undefined when it is not
+   * behind, or when another process brings it up to date now (it has 20 s): the sweep finds it again.
+   */
+  beginRefresh(incident: string): Promise<{ readonly wanted: number } | undefined>;
+  endRefresh(incident: string, shown: number): Promise<void>;
+  findMessages(incident: string): Promise<readonly PostedMessage[]>;
+  saveMessage(incident: string, message: PostedMessage): Promise<void>;
+
+  // --- the rest
+  /**
+   * What is due now. Each call counts the rows up, so that a re-enqueued job gets a new name. What was handed out within
+   * `againAfterMs` (0 unless said) is left out, so that a sweep does not pile up jobs for what is being done.
+   */
+  due(options?: { readonly againAfterMs?: number }): Promise<Due>;
+  audit(event: AuditEvent): Promise<void>;
+  /** Rows in order, streamed. */
+  auditRows(): AsyncIterable<AuditRow>;
+  /** The newest, oldest first. `object` is `KIND/NAME` or `KIND/NAMESPACE/NAME`, the kind in any of its words. */
+  auditOf(filter: {
+    readonly incident?: string;
+    readonly object?: string;
+    readonly limit: number;
+  }): Promise<readonly AuditRow[]>;
+  isHealthy(): Promise<boolean>;
+  close(): Promise<void>;
+}

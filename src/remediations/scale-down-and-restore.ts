@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import { type Cluster, controllerOf } from '../domain/cluster.ts';
+import { Refused } from '../domain/errors.ts';
+import type { Claim, Deployment, Pod, StatefulSet } from '../domain/objects.ts';
+import { isFinished } from '../domain/pod.ts';
+import { type Assessment, defineRemediation } from '../domain/remediation.ts';
+import type { ResourceName } from '../domain/resources.ts';
+import { ownsClaim } from '../domain/scope.ts';
+import { patchObject, type Write } from '../domain/write.ts';
+import { assessData, dataOfPod, retainFirstReasons } from './rules/data.ts';
+import { unreadReasons } from './rules/unread.ts';
+import { doomedVolumeReasons, podsOfWorkload } from './rules/workloads.ts';
+
+const params = z.object({
+  kind: z.enum(['Deployment', 'StatefulSet']),
+  namespace: z.string(),
+  name: z.string(),
+  uid: z.string(),
+  /** The number to go back to, as recorded before. */
+  replicas: z.number().int().positive(),
+});
+type Params = z.infer<typeof params>;
+
+const needs: readonly ResourceName[] = [
+  'deployments',
+  'statefulsets',
+  'replicasets',
+  'horizontalpodautoscalers',
+  'pods',
+  'persistentvolumeclaims',
+  'persistentvolumes',
+  'volumeattachments',
+];
+
+/**
+ * Scales a workload to nothing, waits until its pods are gone and their volumes are detached, and scales it back to the
+ * recorded number. Both numbers are in the plan; a number that somebody changed in between is not overwritten.
+ */
+export const scaleDownAndRestore = defineRemediation({
+  id: 'scale-down-and-restore',
+  risk: 'medium',
+  requires: ['downtime-accepted'],
+  params,
+  touches: [
+    { verb: 'patch', resource: 'deployments', subresource: 'scale' },
+    { verb: 'patch', resource: 'statefulsets', subresource: 'scale' },
+  ],
+  needs,
+  withinSeconds: 600,
+  doc: {
+    does: 'Scales the workload to 0, waits until its pods are gone and its volumes are detached, and scales it back.',
+    undo: 'scale to the recorded number',
+    caution:
+      'The whole workload is down in between. If the wait does not end, it stays at 0 until a person looks. GitOps tools may scale it up again too early.',
+  },
+  title: ({ kind, namespace, name, replicas }) => `Scale ${kind} ${namespace}/${name} to 0 and back to ${replicas}`,
+  scope: ({ kind, namespace, name }) => ({ kind, namespace, name }),
+
+  assess: (target, cluster): Assessment => assessData(dataAtStake(target, cluster), 'none'),
+
+  plan(target, cluster): readonly Write[] {
+    getWorkload(target, cluster);
+    return [scale(target, 0), scale(target, target.replicas)];
+  },
+
+  preflight(target, cluster): readonly string[] {
+    const workload = getWorkload(target, cluster);
+    const pods = unfinishedPods(target, cluster);
+    return [
+      ...unreadReasons(cluster, neededFor(target)),
+      ...(cluster.coversPodsOfNamespace(target.namespace)
+        ? []
+        : [`the pods of ${target.namespace} could not all be read`]),
+      ...(workload.replicas === target.replicas
+        ? []
+        : [`${target.name} has ${workload.replicas} replicas now, not ${target.replicas}`]),
+      ...scalerReasons(workload, target, cluster),
+      ...new Set(pods.flatMap((pod) => doomedVolumeReasons(pod, cluster))),
+      ...retainFirstReasons(dataAtStake(target, cluster)),
+    ];
+  },
+
+  settled(no, target, cluster) {
+    if (no !== 1) return true;
+    if (!cluster.coversPodsOfNamespace(target.namespace) || !cluster.isRead('volumeattachments')) return false;
+    return (
+      unfinishedPods(target, cluster).length === 0 &&
+      idleClaims(target, cluster).every((claim) => isDetached(claim, cluster))
+    );
+  },
+
+  verify(target, cluster) {
+    const workload = findWorkload(target, cluster);
+    if (workload?.uid !== target.uid || workload.replicas !== target.replicas) return 'pending';
+    // An old pod that is still there may be the one that counts as ready.
+    const isWhole = unfinishedPods(target, cluster).length === target.replicas;
+    return isWhole && workload.readyReplicas >= target.replicas ? 'done' : 'pending';
+  },
+});
+
+/** `add` overwrites; a Scale with 0 replicas omits the field, so that neither `test` nor `replace` would do (App. B). */
+function scale({ kind, namespace, name, uid }: Params, replicas: number): Write {
+  const resource = kind === 'Deployment' ? 'deployments' : 'statefulsets';
+  return patchObject(
+    { resource, namespace, name, uid },
+    [{ op: 'add', path: '/spec/replicas', value: replicas }],
+    'scale',
+  );
+}
+
+function findWorkload({ kind, namespace, name }: Params, cluster: Cluster): Deployment | StatefulSet | undefined {
+  return kind === 'Deployment' ? cluster.findDeployment(namespace, name) : cluster.findStatefulSet(namespace, name);
+}
+
+function getWorkload(target: Params, cluster: Cluster): Deployment | StatefulSet {
+  const workload = findWorkload(target, cluster);
+  if (!workload) throw new Refused(`${target.kind} ${target.namespace}/${target.name} does not exist any more`);
+  if (workload.uid !== target.uid)
+    throw new Refused(`${target.kind} ${target.namespace}/${target.name} was replaced by another one of that name`);
+  if (whenScaledDeletes(workload))
+    throw new Refused(`${target.name} deletes its claims when it is scaled down (whenScaled: Delete)`);
+  return workload;
+}
+
+/** Such a StatefulSet is never scaled down, whatever else holds (catalogue §4, condition 6). */
+function whenScaledDeletes(workload: Deployment | StatefulSet): boolean {
+  return 'whenScaled' in workload && workload.whenScaled === 'Delete';
+}
+
+/** Of the workloads only the kind at hand, and attachments only serve the wait between the writes. */
+function neededFor({ kind }: Params): readonly ResourceName[] {
+  const workloads: readonly ResourceName[] = kind === 'Deployment' ? ['deployments', 'replicasets'] : ['statefulsets'];
+  return [...workloads, 'horizontalpodautoscalers', 'pods', 'persistentvolumeclaims', 'persistentvolumes'];
+}
+
+/** Somebody else who sets the number would undo the first step before the second. */
+function scalerReasons(
+  workload: Deployment | StatefulSet,
+  { kind, namespace, name }: Params,
+  cluster: Cluster,
+): readonly string[] {
+  const scaler = cluster.objects.horizontalpodautoscalers.find(
+    (candidate) => candidate.namespace === namespace && candidate.targetKind === kind && candidate.targetName === name,
+  );
+  const owner = controllerOf(workload);
+  return [
+    ...(scaler ? [`HorizontalPodAutoscaler ${scaler.name} sets the number of replicas`] : []),
+    ...(owner ? [`${owner.kind} ${owner.name} manages ${name} and would scale it up again`] : []),
+  ];
+}
+
+function unfinishedPods(target: Params, cluster: Cluster): readonly Pod[] {
+  return podsOfWorkload(target, cluster).filter((pod) => !isFinished(pod));
+}
+
+function dataAtStake(target: Params, cluster: Cluster): readonly Claim[] {
+  return [...new Set(unfinishedPods(target, cluster).flatMap((pod) => dataOfPod(pod, cluster)))];
+}
+
+/**
+ * The claims that the workload has let go of. A StatefulSet's are known by name. A Deployment's are known by its pods
+ * alone, which are gone by then: so every claim of the namespace that no pod uses and no StatefulSet owns must be free.
+ */
+function idleClaims({ kind, namespace, name }: Params, cluster: Cluster): readonly Claim[] {
+  const { statefulsets, persistentvolumeclaims } = cluster.objects;
+  return persistentvolumeclaims.filter((claim) => {
+    if (claim.namespace !== namespace || cluster.podsOfClaim(claim).some((pod) => !isFinished(pod))) return false;
+    const owners = statefulsets.filter((set) => ownsClaim(set, claim));
+    return kind === 'Deployment' ? owners.length === 0 : owners.some((set) => set.name === name);
+  });
+}
+
+/** Only the absence of the attachment means detached. */
+function isDetached(claim: Claim, cluster: Cluster): boolean {
+  return claim.volumeName === undefined || cluster.attachmentsOfVolume(claim.volumeName).length === 0;
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import type { Cluster } from '../domain/cluster.ts';
+import { Refused } from '../domain/errors.ts';
+import type { Deployment, Pod } from '../domain/objects.ts';
+import { isFinished } from '../domain/pod.ts';
+import { defineRemediation } from '../domain/remediation.ts';
+import type { ResourceName } from '../domain/resources.ts';
+import { isExclusive } from '../domain/volume.ts';
+import { patchObject, type Write } from '../domain/write.ts';
+import { dataOfPod, retainFirstReasons } from './rules/data.ts';
+import { unreadReasons } from './rules/unread.ts';
+import { doomedVolumeReasons, podsOfWorkload, whoReverts } from './rules/workloads.ts';
+
+const params = z.object({ namespace: z.string(), name: z.string(), uid: z.string() });
+type Params = z.infer<typeof params>;
+
+const needs: readonly ResourceName[] = [
+  'deployments',
+  'replicasets',
+  'pods',
+  'nodes',
+  'persistentvolumeclaims',
+  'persistentvolumes',
+  'volumeattachments',
+  'csidrivers',
+];
+
+/**
+ * Lets a Deployment stop its old pods before it starts new ones. With RollingUpdate and an exclusive volume the new pod
+ * waits for the old one, which waits for the new one (facts §5.3).
+ */
+export const setRecreateStrategy = defineRemediation({
+  id: 'set-recreate-strategy',
+  risk: 'medium',
+  requires: ['downtime-accepted'],
+  params,
+  touches: [{ verb: 'patch', resource: 'deployments' }],
+  needs,
+  withinSeconds: 600,
+  doc: {
+    does: "Sets the Deployment's strategy to Recreate, so that the old pod ends before the new one starts.",
+    undo: 'put the recorded strategy back',
+    caution:
+      'The running pod is ended at once, and every later rollout interrupts the workload. What deploys this workload (Helm, a pipeline) sets the old strategy again unless it is changed there, too.',
+  },
+  title: ({ namespace, name }) => `Set Deployment ${namespace}/${name} to Recreate`,
+  scope: ({ namespace, name }) => ({ kind: 'Deployment', namespace, name }),
+
+  plan(target, cluster): readonly Write[] {
+    const deployment = getDeployment(target, cluster);
+    return [
+      patchObject(
+        { resource: 'deployments', namespace: deployment.namespace, name: deployment.name, uid: deployment.uid },
+        [
+          { op: 'test', path: '/spec/strategy/type', value: 'RollingUpdate' },
+          { op: 'replace', path: '/spec/strategy', value: { type: 'Recreate' } },
+        ],
+      ),
+    ];
+  },
+
+  preflight(target, cluster): readonly string[] {
+    const deployment = getDeployment(target, cluster);
+    const reasons = [
+      ...unreadReasons(cluster, [
+        'deployments',
+        'replicasets',
+        'pods',
+        'nodes',
+        'persistentvolumeclaims',
+        'persistentvolumes',
+      ]),
+    ];
+    if (deployment.strategy !== 'RollingUpdate')
+      reasons.push(`the strategy of ${deployment.name} is ${deployment.strategy}, not RollingUpdate`);
+    const reverter = whoReverts(deployment);
+    if (reverter !== undefined)
+      reasons.push(`${reverter} manages ${deployment.name} and would set the old strategy again: change it there`);
+    if (!cluster.coversPodsOfNamespace(target.namespace))
+      reasons.push(`the pods of ${target.namespace} could not all be read`);
+    const pods = podsOfWorkload(deployment, cluster).filter((pod) => !isFinished(pod));
+    return [
+      ...reasons,
+      ...pods.flatMap((pod) => nodeReasons(pod, cluster)),
+      ...new Set(pods.flatMap((pod) => doomedVolumeReasons(pod, cluster))),
+      ...retainFirstReasons(pods.flatMap((pod) => dataOfPod(pod, cluster))),
+    ];
+  },
+
+  verify({ namespace, name, uid }, cluster) {
+    const deployment = cluster.findDeployment(namespace, name);
+    if (deployment?.uid !== uid || deployment.strategy !== 'Recreate') return 'pending';
+    const pods = podsOfWorkload(deployment, cluster).filter((pod) => !isFinished(pod));
+    // An old pod that is still there may be the one that counts as ready.
+    const isRolledOut = pods.length === deployment.replicas && deployment.readyReplicas >= deployment.replicas;
+    return isRolledOut && pods.every((pod) => hasVolumesAlone(pod, cluster)) ? 'done' : 'pending';
+  },
+});
+
+function getDeployment({ namespace, name, uid }: Params, cluster: Cluster): Deployment {
+  const deployment = cluster.findDeployment(namespace, name);
+  if (!deployment) throw new Refused(`Deployment ${namespace}/${name} does not exist any more`);
+  if (deployment.uid !== uid)
+    throw new Refused(`Deployment ${namespace}/${name} was replaced by another one of that name`);
+  return deployment;
+}
+
+/** Recreate waits for every old pod object, so one on a dead node would hold up the rollout just as well. */
+function nodeReasons(pod: Pod, cluster: Cluster): readonly string[] {
+  if (pod.nodeName === undefined || cluster.nodeState(pod.nodeName) === 'ready') return [];
+  return [`${pod.name} is on ${pod.nodeName}, which is not Ready: Recreate would wait for it without end`];
+}
+
+/** One attachment and no more for each exclusive volume. */
+function hasVolumesAlone(pod: Pod, cluster: Cluster): boolean {
+  return cluster
+    .volumesOfPod(pod)
+    .every((volume) => !isExclusive(volume, cluster) || cluster.attachmentsOfVolume(volume.name).length <= 1);
+}

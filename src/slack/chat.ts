@@ -1,0 +1,293 @@
+import type { HomeView, ModalView } from '@slack/types';
+import {
+  type FetchFunction,
+  LogLevel,
+  WebAPIHTTPError,
+  WebAPIPlatformError,
+  WebAPIRateLimitedError,
+  WebAPIRequestError,
+  WebClient,
+} from '@slack/web-api';
+import { z } from 'zod';
+import type { KnownPerson } from '../domain/approval.ts';
+import { Refused, Transient, Uncertain } from '../domain/errors.ts';
+import type { Blocks, Chat, Clock, Log } from '../ports.ts';
+import { checkMessage, checkView } from './limits.ts';
+import { slackLogger } from './logger.ts';
+import { section } from './views/blocks.ts';
+
+/** Every Web API method that this adapter calls; the manifest's scopes are tested against it. */
+export const methods = [
+  'auth.test',
+  'chat.postMessage',
+  'chat.update',
+  'chat.postEphemeral',
+  'users.info',
+  'views.open',
+  'views.publish',
+] as const;
+type Method = (typeof methods)[number];
+
+export interface ChatSettings {
+  readonly token: string;
+  /** Slack Web API base, ending in `/api/`. */
+  readonly apiUrl: string;
+  /** Deadline of one call that posts or asks, in milliseconds; 10 s when left out. */
+  readonly timeoutMs?: number;
+}
+
+/** The port, and what only the doors need. */
+export interface SlackChat extends Chat {
+  /** As `person`, but never from the cache: for the moments at which a vote is counted and a plan starts. */
+  personNow(user: string, signal: AbortSignal): Promise<KnownPerson>;
+  /** Opens a modal; the trigger lives three seconds and can be used once, so this is tried once and quickly. */
+  openModal(triggerId: string, view: ModalView, signal: AbortSignal): Promise<void>;
+  publishHome(user: string, view: HomeView, signal: AbortSignal): Promise<void>;
+  /** Answers an interaction to that person alone by its `response_url`, which is followed only to Slack. */
+  respond(
+    responseUrl: string,
+    message: { readonly text: string; readonly blocks: Blocks; readonly thread: string | null },
+    signal: AbortSignal,
+  ): Promise<void>;
+}
+
+/** How long what Slack says of a person is believed, in milliseconds. */
+export const PERSON_TTL_MS = 60_000;
+const INTERACTIVE_MS = 2_500;
+
+const identity = z.object({ team_id: z.string(), user_id: z.string(), url: z.string() });
+const posted = z.object({ channel: z.string(), ts: z.string() });
+const user = z.object({
+  user: z.object({
+    id: z.string(),
+    team_id: z.string(),
+    name: z.string().default(''),
+    deleted: z.boolean().default(false),
+    is_bot: z.boolean().default(false),
+    is_restricted: z.boolean().default(false),
+    is_ultra_restricted: z.boolean().default(false),
+    is_stranger: z.boolean().default(false),
+    locale: z.string().optional(),
+  }),
+});
+
+/** `posts`: a repeat would be seen by people, so a lost answer is uncertain. The others may be asked again. */
+const posts: ReadonlySet<Method> = new Set(['chat.postMessage', 'chat.postEphemeral']);
+
+/**
+ * Slack's Web API. Each call has a client of its own without retries: one that retries would post twice when an answer
+ * is lost, and one 429 stalls a whole client, a waiting `views.open` with it (seen with `@slack/web-api` 8.2.0).
+ */
+export function createChat(settings: ChatSettings, deps: { readonly log: Log; readonly clock: Clock }): SlackChat {
+  const { log, clock } = deps;
+  const timeoutMs = settings.timeoutMs ?? 10_000;
+  const people = new Map<string, { readonly person: KnownPerson; readonly at: number }>();
+  let me: Awaited<ReturnType<Chat['identity']>> | undefined;
+
+  async function call(
+    method: Method,
+    args: Record<string, unknown>,
+    signal: AbortSignal,
+    deadlineMs = timeoutMs,
+  ): Promise<unknown> {
+    if (signal.aborted) throw new Transient(`${method} was not sent: there was no time left`);
+    const client = new WebClient(settings.token, {
+      slackApiUrl: settings.apiUrl,
+      allowAbsoluteUrls: false,
+      rejectRateLimitedCalls: true,
+      retryConfig: { retries: 0 },
+      timeout: deadlineMs,
+      fetch: fetchUntil(signal),
+      logger: slackLogger(log),
+      logLevel: LogLevel.WARN,
+    });
+    try {
+      return await client.apiCall(method, args);
+    } catch (error) {
+      throw toDomain(method, error, log);
+    }
+  }
+
+  async function send(
+    method: 'chat.postMessage' | 'chat.update' | 'chat.postEphemeral',
+    args: Record<string, unknown>,
+    message: { readonly text: string; readonly blocks: Blocks },
+    signal: AbortSignal,
+  ): Promise<unknown> {
+    const common = { ...args, text: message.text, parse: 'none', unfurl_links: false, unfurl_media: false };
+    const faults = checkMessage(message);
+    if (faults.length > 0)
+      log.error('a message is outside of the limits of Slack and is sent as plain text', {
+        faults: faults.slice(0, 5),
+      });
+    if (faults.length > 0) return call(method, { ...common, ...simple(message.text) }, signal);
+    try {
+      return await call(method, { ...common, blocks: message.blocks }, signal);
+    } catch (error) {
+      if (!(error instanceof Refused) || !/: invalid_blocks/.test(error.message)) throw error;
+      log.error('Slack refused the blocks of a message; it is sent as plain text', { method });
+      return call(method, { ...common, ...simple(message.text) }, signal);
+    }
+  }
+
+  async function personNow(id: string, signal: AbortSignal): Promise<KnownPerson> {
+    try {
+      const { user: read } = user.parse(await call('users.info', { user: id, include_locale: true }, signal));
+      const person = {
+        id: read.id,
+        teamId: read.team_id,
+        name: read.name,
+        isDeleted: read.deleted,
+        isBot: read.is_bot,
+        isRestricted: read.is_restricted,
+        isUltraRestricted: read.is_ultra_restricted,
+        isStranger: read.is_stranger,
+        locale: read.locale,
+      };
+      if (person.id !== id) return { id, unreadable: 'Slack answered about somebody else' };
+      if (people.size > 10_000) people.clear();
+      people.set(id, { person, at: clock.now() });
+      return person;
+    } catch (error) {
+      people.delete(id);
+      return { id, unreadable: error instanceof z.ZodError ? 'the answer lacks what is needed' : messageOf(error) };
+    }
+  }
+
+  return {
+    personNow,
+    async identity(signal) {
+      if (me) return me;
+      const read = parse('auth.test', identity, await call('auth.test', {}, signal));
+      me = { teamId: read.team_id, botUserId: read.user_id, url: read.url };
+      return me;
+    },
+    async post(channel, thread, message, signal) {
+      const args = { channel, metadata: message.metadata, ...(thread === null ? {} : { thread_ts: thread }) };
+      return parse('chat.postMessage', posted, await send('chat.postMessage', args, message, signal));
+    },
+    async update(channel, ts, message, signal) {
+      await send('chat.update', { channel, ts, metadata: message.metadata }, message, signal);
+    },
+    async whisper(channel, to, thread, message, signal) {
+      await send(
+        'chat.postEphemeral',
+        { channel, user: to, ...(thread === null ? {} : { thread_ts: thread }) },
+        message,
+        signal,
+      );
+    },
+    async person(id, signal) {
+      const known = people.get(id);
+      return known && clock.now() - known.at < PERSON_TTL_MS ? known.person : personNow(id, signal);
+    },
+    async openModal(triggerId, view, signal) {
+      const faults = checkView(view);
+      if (faults.length > 0) log.error('a form is outside of the limits of Slack', { faults: faults.slice(0, 5) });
+      await call('views.open', { trigger_id: triggerId, view }, signal, INTERACTIVE_MS);
+    },
+    async publishHome(to, view, signal) {
+      await call('views.publish', { user_id: to, view }, signal);
+    },
+    async respond(responseUrl, message, signal) {
+      if (!isSlacks(responseUrl, settings.apiUrl)) throw new Refused('the response_url does not lead to Slack');
+      const body = {
+        response_type: 'ephemeral',
+        replace_original: false,
+        text: message.text,
+        blocks: message.blocks,
+        ...(message.thread === null ? {} : { thread_ts: message.thread }),
+      };
+      const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+      const init = {
+        method: 'POST',
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+        body: JSON.stringify(body),
+        redirect: 'error',
+        signal: deadline,
+      } as const;
+      const answer = await fetch(responseUrl, init).catch((cause: unknown) => {
+        throw new Uncertain('the answer to an interaction may not have arrived', { cause });
+      });
+      await answer.body?.cancel();
+      if (!answer.ok) throw new Refused(`Slack refused the answer to an interaction (${answer.status})`);
+    },
+  };
+}
+
+/** A `response_url` is followed to Slack's own hosts by https, or to the origin of `SLACK_API_URL`; nowhere else. */
+export function isSlacks(url: string, apiUrl: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname, origin, username, password } = new URL(url);
+  if (username !== '' || password !== '') return false;
+  if (origin === new URL(apiUrl).origin) return true;
+  return protocol === 'https:' && ['hooks.slack.com', 'slack.com', 'hooks.slack-gov.com'].includes(hostname);
+}
+
+/** Blocks that cannot be refused: the text, which says it all in short. */
+function simple(text: string): { readonly text: string; readonly blocks: Blocks } {
+  const short = [...text].slice(0, 2900).join('');
+  return { text: short, blocks: [section(short === '' ? '(empty)' : short)] };
+}
+
+/** Ties the caller's signal to the request itself, so that nothing goes on behind an abort. */
+function fetchUntil(signal: AbortSignal): FetchFunction {
+  return (url, init) => fetch(url, { ...init, signal: init?.signal ? AbortSignal.any([init.signal, signal]) : signal });
+}
+
+function parse<T>(method: Method, schema: z.ZodType<T>, answer: unknown): T {
+  const read = schema.safeParse(answer);
+  if (read.success) return read.data;
+  const says = `the answer to ${method} is not what Slack documents`;
+  throw posts.has(method) ? new Uncertain(says, { cause: read.error }) : new Transient(says, { cause: read.error });
+}
+
+/** Errors that say that nothing was sent at all. */
+const notSent = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/;
+/** Answers with `ok: false` after which the call may have had effect (docs.slack.dev, common errors). */
+const maybeDone: ReadonlySet<string> = new Set([
+  'fatal_error',
+  'internal_error',
+  'request_timeout',
+  'service_unavailable',
+]);
+
+function toDomain(method: Method, error: unknown, log: Log): Error {
+  if (error instanceof WebAPIRateLimitedError) {
+    return new Transient(`Slack limits the rate of ${method}`, { cause: error, retryAfterMs: error.retryAfter * 1000 });
+  }
+  const unsure = (says: string) =>
+    posts.has(method) ? new Uncertain(says, { cause: error }) : new Transient(says, { cause: error });
+  if (error instanceof WebAPIPlatformError) {
+    const code = error.data.error;
+    if (code === 'ratelimited' || code === 'rate_limited')
+      return new Transient(`Slack limits the rate of ${method}`, { cause: error, retryAfterMs: 1000 });
+    if (maybeDone.has(code)) return unsure(`Slack could not finish ${method}: ${code}`);
+    log.warn('Slack refused a call', { method, code, messages: error.data.response_metadata?.messages?.slice(0, 5) });
+    return new Refused(`Slack refused ${method}: ${code}`, { cause: error });
+  }
+  if (error instanceof WebAPIHTTPError) {
+    if (error.statusCode >= 500) return unsure(`Slack answered ${method} with ${error.statusCode}`);
+    return new Refused(`Slack answered ${method} with ${error.statusCode}`, { cause: error });
+  }
+  if (error instanceof WebAPIRequestError) {
+    if (notSent.test(causesOf(error.original)))
+      return new Transient(`Slack cannot be reached (${method})`, { cause: error });
+    return unsure(`the answer to ${method} was lost`);
+  }
+  return error instanceof Error ? error : new Error(String(error), { cause: error });
+}
+
+function causesOf(error: unknown): string {
+  const parts: string[] = [];
+  let one = error;
+  for (let depth = 0; depth < 5 && one instanceof Error; depth += 1) {
+    parts.push(one.message, 'code' in one ? String(one.code) : '');
+    one = one.cause;
+  }
+  return parts.join(' ');
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,250 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { App, type Receiver } from '@slack/bolt';
+import { Refused, Transient } from '../domain/errors.ts';
+import type { Log } from '../ports.ts';
+import type { Actor, Answer, Doors, Surface } from '../surface.ts';
+import type { SlackChat } from './chat.ts';
+import { slackLogger } from './logger.ts';
+import { narrow, type SubmissionBody } from './requests.ts';
+import { section } from './views/blocks.ts';
+import { homeView } from './views/home.ts';
+import { decisionModal, noticeModal } from './views/modal.ts';
+import { escReply } from './views/text.ts';
+
+/** The one slash command; words follow it. */
+export const COMMAND = '/k8s-storage';
+
+export interface SlackSettings {
+  readonly botToken: string;
+  /** Slack Web API base, ending in `/api/`. */
+  readonly apiUrl: string;
+  /** How long a door may take before the person is told that it could not; Slack waits 3 s. Milliseconds, 2,500 when left out. */
+  readonly answerWithinMs?: number;
+}
+
+export interface ListenerDeps {
+  readonly settings: SlackSettings;
+  readonly doors: Doors;
+  readonly surface: Surface;
+  readonly chat: SlackChat;
+  readonly log: Log;
+}
+
+/**
+ * Bolt with a listener for each door. The receivers are ours and no `authorize` leaves the process. Listeners narrow the
+ * body again, because Bolt's types promise fields that were left out. `follow` keeps what goes on after the
+ * acknowledgement.
+ */
+export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) => void): App {
+  const { settings, doors, surface, chat, log } = deps;
+  const receiver: Receiver = { init: () => undefined, start: async () => undefined, stop: async () => undefined };
+  const bolt = new App({
+    receiver,
+    logger: slackLogger(log),
+    authorize: async () => ({ botToken: settings.botToken }),
+    ignoreSelf: false,
+    convoStore: false,
+    clientOptions: { slackApiUrl: settings.apiUrl, allowAbsoluteUrls: false, retryConfig: { retries: 0 } },
+  });
+  const withinMs = settings.answerWithinMs ?? 2_500;
+
+  /** What the door says, or a sentence for the person when it could not. */
+  async function ask<T>(
+    key: string,
+    work: () => Promise<T>,
+  ): Promise<{ readonly answer: T } | { readonly failed: string }> {
+    try {
+      return { answer: await inTime(work(), withinMs) };
+    } catch (error) {
+      const ref = createHash('sha256').update(key).digest('hex').slice(0, 8);
+      log.error('a request could not be taken', { ref, error: messageOf(error) });
+      return { failed: failureSentence(error, ref) };
+    }
+  }
+
+  async function tell(to: Actor, responseUrl: string | undefined, text: string): Promise<void> {
+    const message = whisperOf(text);
+    const signal = AbortSignal.timeout(10_000);
+    try {
+      if (responseUrl === undefined) await chat.whisper(to.channel, to.user, to.thread, message, signal);
+      else await chat.respond(responseUrl, { ...message, thread: to.thread }, signal);
+    } catch (error) {
+      if (responseUrl === undefined) throw error;
+      await chat.whisper(to.channel, to.user, to.thread, message, AbortSignal.timeout(10_000));
+    }
+  }
+
+  /** What follows the acknowledgement of a click or a shortcut. */
+  async function answer(
+    to: Actor,
+    given: Answer,
+    responseUrl: string | undefined,
+    triggerId: string | undefined,
+  ): Promise<void> {
+    if (given.kind === 'tell') await tell(to, responseUrl, given.text);
+    if (given.kind === 'home') await chat.publishHome(to.user, homeView(given.clusters), AbortSignal.timeout(10_000));
+    if (given.kind !== 'form' || triggerId === undefined) return;
+    try {
+      await chat.openModal(
+        triggerId,
+        decisionModal(given.decision, given.plan, given.form),
+        AbortSignal.timeout(withinMs),
+      );
+    } catch (error) {
+      log.warn('a form could not be opened', { plan: given.plan.id, error: messageOf(error) });
+      await tell(
+        to,
+        responseUrl,
+        'The form could not be opened: Slack gives three seconds for it. Click the button again.',
+      );
+    }
+  }
+
+  bolt.command(COMMAND, async ({ body, ack }) => {
+    const request = narrow(body);
+    if (request.kind !== 'command') return ack();
+    const given = request.body;
+    const actor = {
+      user: given.user_id,
+      channel: given.channel_id,
+      thread: null,
+      key: `cmd:${given.team_id}:${given.trigger_id}`,
+    };
+    const said = await ask(actor.key, () => doors.words(given.text, actor, surface));
+    await ack({ response_type: 'ephemeral', ...whisperOf('failed' in said ? said.failed : said.answer.text) });
+  });
+
+  for (const action of doors.actions) {
+    bolt.action({ type: 'block_actions', action_id: action.id }, async ({ body, ack }) => {
+      const request = narrow(body);
+      if (request.kind !== 'click') return ack();
+      const given = request.body;
+      const clicked = given.actions.find((one) => one.action_id === action.id);
+      const message = given.message?.ts ?? given.container?.message_ts;
+      if (!clicked || message === undefined) return ack();
+      const channel = given.channel.id;
+      const thread = given.message?.thread_ts ?? given.container?.thread_ts ?? message;
+      const key = `act:${teamOf(given)}:${channel}:${message}:${given.user.id}:${clicked.action_ts}`;
+      const click = { user: given.user.id, channel, thread, message, key };
+      const said = await ask(key, () => action.run(clicked.value ?? '', click, surface));
+      await ack();
+      follow(
+        answer(
+          click,
+          'failed' in said ? { kind: 'tell', text: said.failed } : said.answer,
+          given.response_url,
+          given.trigger_id,
+        ),
+      );
+    });
+  }
+
+  for (const shortcut of doors.shortcuts) {
+    bolt.shortcut({ type: 'message_action', callback_id: shortcut.id }, async ({ body, ack }) => {
+      const request = narrow(body);
+      if (request.kind !== 'shortcut') return ack();
+      const given = request.body;
+      const thread = given.message.thread_ts ?? given.message.ts;
+      const actor = {
+        user: given.user.id,
+        channel: given.channel.id,
+        thread,
+        key: `sct:${teamOf(given)}:${given.trigger_id}`,
+      };
+      const said = await ask(actor.key, () => shortcut.run(actor, surface));
+      await ack();
+      follow(
+        answer(
+          actor,
+          'failed' in said ? { kind: 'tell', text: said.failed } : said.answer,
+          given.response_url,
+          given.trigger_id,
+        ),
+      );
+    });
+  }
+
+  for (const view of doors.views) {
+    bolt.view({ type: 'view_submission', callback_id: view.id }, async ({ body, ack }) => {
+      const request = narrow(body);
+      if (request.kind !== 'submission') return ack();
+      const given = request.body;
+      const values = valuesOf(given);
+      const key = `view:${given.view.id}:${given.user.id}:${given.view.hash}`;
+      const submission = { user: given.user.id, key, privateMetadata: given.view.private_metadata, values };
+      const said = await ask(key, () => view.run(submission, surface));
+      const [firstBlock] = Object.keys(values);
+      if ('failed' in said && firstBlock !== undefined)
+        return ack({ response_action: 'errors', errors: { [firstBlock]: said.failed } });
+      const answered: Answer = 'failed' in said ? { kind: 'tell', text: said.failed } : said.answer;
+      if (answered.kind === 'wrong') return ack({ response_action: 'errors', errors: { ...answered.errors } });
+      if (answered.kind === 'tell')
+        return ack({ response_action: 'update', view: noticeModal(escReply(answered.text)) });
+      return ack();
+    });
+  }
+
+  for (const door of doors.events) {
+    bolt.event(door.type, async ({ body }) => {
+      const request = narrow(body);
+      if (request.kind !== 'event') return;
+      const given = request.body;
+      const { user, channel = '', thread_ts: thread = null, bot_id: bot, text = '', tab } = given.event;
+      if (user === undefined || (bot !== undefined && bot !== null)) return;
+      const happening = { user, channel, thread, key: `evt:${given.event_id}`, text, tab: tab ?? '' };
+      const said = await inTime(door.run(happening, surface), withinMs);
+      follow(answer(happening, said, undefined, undefined));
+    });
+  }
+  return bolt;
+}
+
+/** What only one person sees: the text, and the same as a block in which no address becomes a link. */
+export function whisperOf(text: string): { readonly text: string; readonly blocks: ReturnType<typeof section>[] } {
+  const escaped = escReply(text) || 'There is nothing to say.';
+  return { text: escaped, blocks: [section(escaped)] };
+}
+
+function failureSentence(error: unknown, ref: string): string {
+  if (error instanceof Late)
+    return `Your request was not confirmed in time (ref ${ref}). It may or may not have been taken: look at the thread before you try again.`;
+  const why = error instanceof Refused || error instanceof Transient ? error.message : 'something went wrong inside';
+  return `I could not take your request (ref ${ref}): ${why}. Nothing was recorded; try again.`;
+}
+
+class Late extends Error {
+  override readonly name = 'Late';
+}
+
+async function inTime<T>(work: Promise<T>, ms: number): Promise<T> {
+  const done = new AbortController();
+  const late = sleep(ms, undefined, { signal: done.signal }).then(
+    () => {
+      throw new Late(`not done within ${ms} ms`);
+    },
+    () => undefined as never,
+  );
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    done.abort();
+  }
+}
+
+function valuesOf(given: SubmissionBody): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(given.view.state.values).map(([block, elements]) => [block, elements['value']?.value ?? '']),
+  );
+}
+
+function teamOf(given: {
+  readonly team?: { readonly id: string } | null | undefined;
+  readonly user: { readonly team_id?: string | undefined };
+}): string {
+  return given.team?.id ?? given.user.team_id ?? '';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { readConfig, SettingError } from '../src/config.ts';
+
+const slack = { SLACK_BOT_TOKEN: 'xoxb-1', SLACK_SIGNING_SECRET: '0123456789abcdef' };
+
+describe('settings', () => {
+  it('need nothing at all: the playground, on loopback', () => {
+    expect(readConfig({})).toMatchObject({
+      mode: 'playground',
+      role: 'all',
+      host: '127.0.0.1',
+      port: 3000,
+      approvalTtlMs: 900_000,
+      executionTtlMs: 600_000,
+    });
+  });
+
+  it('are the bot when a Slack token is there, on all interfaces', () => {
+    expect(readConfig(slack)).toMatchObject({ mode: 'bot', host: '0.0.0.0', settleMs: 60_000 });
+  });
+
+  it('take an empty value for none', () => {
+    expect(readConfig({ SLACK_BOT_TOKEN: '', PORT: '' })).toMatchObject({ mode: 'playground', port: 3000 });
+  });
+
+  it('read durations and lists', () => {
+    expect(readConfig({ ...slack, SETTLE: '30s', APPROVAL_TTL: '2h', CLUSTERS: 'prod, staging' })).toMatchObject({
+      settleMs: 30_000,
+      approvalTtlMs: 7_200_000,
+      kube: { clusters: ['prod', 'staging'] },
+    });
+  });
+
+  it('name those that have no effect yet, and take 0 for off', () => {
+    expect(readConfig({ ...slack, SLACK_INCIDENT_CHANNEL: 'C1', SCAN_INTERVAL: '0' }).withoutEffect).toEqual([
+      'SLACK_INCIDENT_CHANNEL',
+    ]);
+  });
+
+  it.each<[string, Readonly<Record<string, string>>, RegExp]>([
+    ['a token of another kind', { SLACK_BOT_TOKEN: 'xoxp-1' }, /^SLACK_BOT_TOKEN .*xoxb-/],
+    ['a bot without a secret', { SLACK_BOT_TOKEN: 'xoxb-1' }, /^SLACK_SIGNING_SECRET is missing/],
+    ['an API URL without its end', { ...slack, SLACK_API_URL: 'https://slack.com' }, /^SLACK_API_URL .*\/api\//],
+    ['a role without a database', { ...slack, ROLE: 'web' }, /^DATABASE_URL is missing/],
+    ['a role that does not exist', { ROLE: 'boss' }, /^ROLE .*remediator/],
+    ['a port out of range', { PORT: '70000' }, /^PORT .*65535/],
+    ['a duration without a unit', { SETTLE: '60' }, /^SETTLE .*30s/],
+    ['a database of another kind', { DATABASE_URL: 'mysql://x' }, /^DATABASE_URL .*postgres:/],
+    ['a Redis that is none', { REDIS_URL: 'localhost' }, /^REDIS_URL .*redis:/],
+    ['a policy file, which is not built', { ...slack, POLICY_FILE: 'p.yaml' }, /^POLICY_FILE is set, but/],
+    ['a language that is not spoken', { BOT_LANGUAGE: 'fr' }, /^BOT_LANGUAGE/],
+    ['fault points outside of tests', { K8S_STORAGE_FAULTS: 'executor.after_claim=kill' }, /^K8S_STORAGE_FAULTS/],
+  ])('refuse %s in one line that says what to write', (_, environment, line) => {
+    const read = () => readConfig(environment);
+    expect(read).toThrow(SettingError);
+    expect(read).toThrow(line);
+    expect(read).not.toThrow(/\n/);
+  });
+});

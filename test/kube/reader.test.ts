@@ -1,0 +1,429 @@
+import { createServer, type Server } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { needsOf } from '../../src/diagnose.ts';
+import { Refused, Transient } from '../../src/domain/errors.ts';
+import { type ResourceName, resourceNames } from '../../src/domain/resources.ts';
+import type { ScopeRef } from '../../src/domain/scope.ts';
+import { faults } from '../../src/faults/index.ts';
+import { KubeClient } from '../../src/kube/client.ts';
+import { loadClusterConfig } from '../../src/kube/config.ts';
+import { createReader } from '../../src/kube/reader.ts';
+import { remediations } from '../../src/remediations/index.ts';
+import {
+  type Answer,
+  kubeconfigOf,
+  type Seen,
+  startKubeServer,
+  statusOf,
+  writeKubeconfig,
+} from '../support/kube-server.ts';
+
+const open: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  for (const part of open.splice(0)) await part.close();
+});
+
+const NOW = Date.parse('2026-11-30T12:00:00Z');
+const live = () => new AbortController().signal;
+const all = resourceNames.filter((name) => name !== 'backendvolumes');
+
+async function read(
+  scope: ScopeRef,
+  objects: readonly unknown[],
+  more: {
+    readonly answer?: (seen: Seen) => Answer | undefined;
+    readonly budget?: number;
+    readonly needs?: readonly ResourceName[];
+  } = {},
+) {
+  const server = await startKubeServer({ objects, ...(more.answer ? { answer: more.answer } : {}) });
+  const client = new KubeClient(server.config, { retryPauseMs: 1 });
+  open.push(client, server);
+  const reader = createReader(client, {
+    now: () => NOW,
+    ...(more.budget === undefined ? {} : { budget: more.budget }),
+  });
+  return { ...(await reader.read({ scope, needs: more.needs ?? all }, live())), seen: server.seen };
+}
+
+const meta = (name: string, namespace?: string) => ({
+  name,
+  uid: `uid-${name}`,
+  ...(namespace === undefined ? {} : { namespace }),
+});
+
+/** One claim with its volume, its attachment and a pod on a node. */
+function chain(namespace: string, name: string, node: string): readonly [object, object, object, object] {
+  return [
+    {
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: meta(name, namespace),
+      spec: { volumeName: `pv-${name}`, storageClassName: 'fast' },
+      status: { phase: 'Bound' },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'PersistentVolume',
+      metadata: meta(`pv-${name}`),
+      spec: { claimRef: { namespace, name, uid: `uid-${name}` }, csi: { driver: 'd', volumeHandle: `h-${name}` } },
+      status: { phase: 'Bound' },
+    },
+    {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'VolumeAttachment',
+      metadata: meta(`va-${name}`),
+      spec: { attacher: 'd', nodeName: node, source: { persistentVolumeName: `pv-${name}` } },
+      status: { attached: true },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: meta(`pod-${name}`, namespace),
+      spec: { nodeName: node, volumes: [{ name: 'data', persistentVolumeClaim: { claimName: name } }] },
+      status: { phase: 'Running' },
+    },
+  ];
+}
+
+const node = (name: string, ready: string) => ({
+  apiVersion: 'v1',
+  kind: 'Node',
+  metadata: meta(name),
+  status: { conditions: [{ type: 'Ready', status: ready }] },
+});
+const system = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: 'cluster-1' } };
+const small = [
+  system,
+  node('n1', 'True'),
+  node('n2', 'Unknown'),
+  ...chain('shop', 'a', 'n1'),
+  ...chain('shop', 'b', 'n2'),
+  ...chain('other', 'c', 'n2'),
+];
+const claimA: ScopeRef = { kind: 'PersistentVolumeClaim', namespace: 'shop', name: 'a' };
+const claimB: ScopeRef = { kind: 'PersistentVolumeClaim', namespace: 'shop', name: 'b' };
+
+describe('a targeted read', () => {
+  it('holds the chain of its scope, and pods of its namespace alone', async () => {
+    const { cluster, cost, seen } = await read(claimA, small);
+    expect(cluster.identity).toEqual({ name: 'test', uid: 'cluster-1' });
+    expect(cluster.now).toBe(NOW);
+    expect(cluster.objects.pods.map(({ name }) => name)).toEqual(['pod-a', 'pod-b']);
+    expect(cluster.objects.persistentvolumes.map(({ name }) => name)).toEqual(['pv-a']);
+    expect(cluster.coversPodsOfNamespace('shop')).toBe(true);
+    expect(cluster.coversPodsOfNamespace('other')).toBe(false);
+    expect(cluster.coversPodsOfNode('n1')).toBe(false);
+    expect(cost.requests).toBe(seen.length);
+    expect(seen.every(({ method }) => method === 'GET')).toBe(true);
+  });
+
+  it('of a node that is not Ready it knows every pod', async () => {
+    const { cluster, seen } = await read(claimB, small);
+    expect(cluster.coversPodsOfNode('n2')).toBe(true);
+    expect(cluster.objects.pods.map(({ name }) => name).toSorted()).toEqual(['pod-a', 'pod-b', 'pod-c']);
+    expect(seen.filter(({ query }) => query.get('fieldSelector') === 'spec.nodeName=n2')).toHaveLength(1);
+  });
+
+  it.each<[ScopeRef, readonly string[]]>([
+    [{ kind: 'PersistentVolume', namespace: null, name: 'pv-b' }, ['pv-b']],
+    [{ kind: 'VolumeAttachment', namespace: null, name: 'va-b' }, ['pv-b']],
+    [{ kind: 'Pod', namespace: 'shop', name: 'pod-b' }, ['pv-b']],
+    [{ kind: 'Node', namespace: null, name: 'n2' }, ['pv-b', 'pv-c']],
+    [{ kind: 'Namespace', namespace: null, name: 'shop' }, ['pv-a', 'pv-b', 'pv-c']],
+  ])('from %j it reaches the volume, its claim and its pods', async (scope, volumes) => {
+    const { cluster } = await read(scope, [...small, { apiVersion: 'v1', kind: 'Namespace', metadata: meta('shop') }]);
+    expect(cluster.objects.persistentvolumes.map(({ name }) => name).toSorted()).toEqual(volumes);
+    expect(cluster.findClaim('shop', 'b')).toBeDefined();
+    expect(cluster.findPod('shop', 'pod-b')).toBeDefined();
+    for (const kind of ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'volumeattachments', 'nodes'] as const)
+      expect(cluster.whyUnread(kind)).toBeUndefined();
+  });
+
+  it('workloads lead to their pods and claims, a class to its claims, a snapshot to its source', async () => {
+    const owned = (kind: string, name: string) => [
+      { apiVersion: 'apps/v1', kind, name, uid: `uid-${name}`, controller: true },
+    ];
+    const [claim, volume, attachment] = chain('shop', 'd', 'n1');
+    const pod = (name: string, owner: object) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { ...meta(name, 'shop'), ownerReferences: owner },
+      spec: { nodeName: 'n1', volumes: [{ name: 'x', persistentVolumeClaim: { claimName: 'd' } }] },
+    });
+    const objects = [
+      ...small,
+      claim,
+      volume,
+      attachment,
+      { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: meta('db', 'shop') },
+      { apiVersion: 'apps/v1', kind: 'Deployment', metadata: meta('web', 'shop') },
+      {
+        apiVersion: 'apps/v1',
+        kind: 'ReplicaSet',
+        metadata: { ...meta('web-1', 'shop'), ownerReferences: owned('Deployment', 'web') },
+      },
+      pod('db-0', owned('StatefulSet', 'db')),
+      pod('web-1-x', owned('ReplicaSet', 'web-1')),
+      { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: meta('fast') },
+      {
+        apiVersion: 'snapshot.storage.k8s.io/v1',
+        kind: 'VolumeSnapshot',
+        metadata: meta('snap', 'shop'),
+        spec: { source: { persistentVolumeClaimName: 'd' } },
+      },
+    ];
+    const scopes: readonly ScopeRef[] = [
+      { kind: 'StatefulSet', namespace: 'shop', name: 'db' },
+      { kind: 'Deployment', namespace: 'shop', name: 'web' },
+      { kind: 'StorageClass', namespace: null, name: 'fast' },
+      { kind: 'VolumeSnapshot', namespace: 'shop', name: 'snap' },
+    ];
+    for (const scope of scopes) {
+      const { cluster } = await read(scope, objects);
+      expect(cluster.findVolume('pv-d'), scope.kind).toBeDefined();
+      expect(cluster.findPod('shop', 'db-0'), scope.kind).toBeDefined();
+      expect(cluster.unread.filter(({ resource }) => resource === 'pods' || resource === 'persistentvolumes')).toEqual(
+        [],
+      );
+    }
+  });
+
+  it('of a node whose pods are spread over many namespaces it reads the waiting pods elsewhere, not all pods', async () => {
+    const spread = Array.from({ length: 5 }, (_, i) => chain(`ns${i}`, `c${i}`, 'n2')).flat();
+    const waiting = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: meta('waiting', 'ns0'),
+      spec: { nodeName: 'n1', volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c0' } }] },
+      status: { phase: 'Pending' },
+    };
+    const { cluster } = await read({ kind: 'Node', namespace: null, name: 'n2' }, [...small, ...spread, waiting]);
+    expect(cluster.findPod('ns0', 'waiting')).toBeDefined();
+    expect(cluster.coversPodsOfNode('n2')).toBe(true);
+    expect(cluster.coversPodsOfNamespace('ns0')).toBe(false);
+    expect(cluster.findPod('shop', 'pod-a')).toBeUndefined();
+  });
+
+  it('never asks for stale answers', async () => {
+    const { seen } = await read(claimB, small);
+    expect(seen.filter(({ query }) => query.has('resourceVersion') || query.has('resourceVersionMatch'))).toEqual([]);
+  });
+
+  it('what the budget does not cover is unread, with the reason', async () => {
+    const { cluster, cost } = await read(claimA, small, { budget: 8 });
+    expect(cost.requests).toBe(8);
+    expect(cluster.whyUnread('events')).toBe('not asked for: the budget of 8 requests was used up');
+    expect(cluster.isRead('persistentvolumeclaims')).toBe(true);
+  });
+
+  it('a kind that may not be read is unread, the others are read', async () => {
+    const { cluster } = await read(claimA, small, {
+      answer: ({ path }) => (path.endsWith('/leases') ? statusOf(403, 'Forbidden') : undefined),
+    });
+    expect(cluster.whyUnread('leases')).toBe('forbidden');
+    expect(cluster.isRead('nodes')).toBe(true);
+  });
+
+  it('where snapshots are not served there are none; another kind that is not served is unread', async () => {
+    const gone = (seen: Seen): Answer | undefined =>
+      /snapshot\.storage|autoscaling/.test(seen.path) ? { status: 404, body: '404 page not found' } : undefined;
+    const { cluster } = await read({ kind: 'Cluster' }, small, { answer: gone });
+    expect(cluster.whyUnread('volumesnapshots')).toBeUndefined();
+    expect(cluster.whyUnread('horizontalpodautoscalers')).toBe('not served by this cluster');
+  });
+
+  it('a kind that cannot change what is said about the chain is not asked for, and counts as read', async () => {
+    const asked: string[] = [];
+    const { cluster } = await read(claimA, small, {
+      answer: ({ path }) => {
+        asked.push(path);
+        return undefined;
+      },
+    });
+    for (const kind of ['storageclasses', 'volumesnapshots', 'jobs', 'daemonsets'] as const) {
+      expect(asked.filter((path) => path.includes(kind))).toEqual([]);
+      expect(cluster.isRead(kind), kind).toBe(true);
+    }
+  });
+
+  it('a 404 of a proxy is no absence', async () => {
+    const { cluster } = await read({ kind: 'Cluster' }, small, {
+      answer: ({ path }) =>
+        /snapshot\.storage|persistentvolumes/.test(path) ? { status: 404, body: '<html>' } : undefined,
+    });
+    expect(cluster.isRead('volumesnapshots')).toBe(false);
+    expect(cluster.isRead('persistentvolumes')).toBe(false);
+  });
+
+  it('a list whose answer is something else is unread, not empty', async () => {
+    const { cluster } = await read(claimA, small, {
+      answer: ({ path }) =>
+        path.endsWith('/nodes') ? { status: 200, body: { kind: 'Status', status: 'Success' } } : undefined,
+    });
+    expect(cluster.isRead('nodes')).toBe(false);
+  });
+
+  it('a name that nothing can have is refused before anything is asked', async () => {
+    await expect(read({ kind: 'Pod', namespace: 'shop', name: '../x' }, small)).rejects.toThrow(Refused);
+    await expect(read({ kind: 'Pod', namespace: '..', name: 'x' }, small)).rejects.toThrow(/is no name of a namespace/);
+  });
+
+  it('an object that does not exist leaves the rest readable', async () => {
+    const { cluster } = await read({ kind: 'PersistentVolume', namespace: null, name: 'nothing' }, small);
+    expect(cluster.findVolume('nothing')).toBeUndefined();
+    expect(cluster.isRead('persistentvolumes')).toBe(true);
+  });
+});
+
+describe('pages', () => {
+  const nodes = Array.from({ length: 5_001 }, (_, i) => node(`n${i}`, 'True'));
+
+  it('a long list is read to its end', async () => {
+    const { cluster, seen } = await read({ kind: 'Cluster' }, [system, ...nodes], { needs: ['nodes'] });
+    expect(cluster.objects.nodes).toHaveLength(5_001);
+    expect(seen.filter(({ path }) => path === '/api/v1/nodes')).toHaveLength(2);
+  });
+
+  it('an expired continue token restarts the list once', async () => {
+    let expired = 0;
+    const answer = ({ query }: Seen) => {
+      if (!query.has('continue') || expired > 0) return undefined;
+      expired += 1;
+      return statusOf(410, 'Expired');
+    };
+    const { cluster } = await read({ kind: 'Cluster' }, [system, ...nodes], { needs: ['nodes'], answer });
+    expect(cluster.objects.nodes).toHaveLength(5_001);
+    expect(cluster.isRead('nodes')).toBe(true);
+  });
+
+  it('a list that expires again and again is unread', async () => {
+    const { cluster } = await read({ kind: 'Cluster' }, [system, ...nodes], {
+      needs: ['nodes'],
+      answer: ({ query }) => (query.has('continue') ? statusOf(410, 'Expired') : undefined),
+    });
+    expect(cluster.whyUnread('nodes')).toBe('the list expired twice while it was read');
+    expect(cluster.objects.nodes).toEqual([]);
+  });
+});
+
+describe('a cluster that cannot be reached', () => {
+  const readAt = (server: string) => {
+    const client = new KubeClient(
+      loadClusterConfig({ kubeconfig: writeKubeconfig(kubeconfigOf(server)), home: undefined, allowedPlugins: [] }),
+    );
+    open.push(client);
+    return createReader(client, { now: () => NOW }).read({ scope: claimA, needs: all }, live());
+  };
+
+  it('says so at once when nothing listens', async () => {
+    const closed = await startKubeServer();
+    await closed.close();
+    await expect(readAt(closed.url)).rejects.toThrow(Transient);
+    await expect(readAt(closed.url)).rejects.toThrow(/cluster test cannot be reached: connection refused/);
+  });
+
+  it('says so within five seconds when it never answers', async () => {
+    const silent: Server = createServer(() => undefined);
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    open.push({
+      close: async () => {
+        silent.close();
+        await Promise.resolve();
+      },
+    });
+    const address = silent.address();
+    const started = performance.now();
+    await expect(
+      readAt(`http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`),
+    ).rejects.toThrow(/cannot be reached: no answer within 4.5 s/);
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+
+  it('credentials that are not accepted are refused, which is no trouble of the network', async () => {
+    const reading = read(claimA, small, { answer: () => statusOf(401, 'Unauthorized') });
+    await expect(reading).rejects.toThrow(Refused);
+    await expect(read(claimA, small, { answer: () => statusOf(401, 'Unauthorized') })).rejects.toThrow(
+      /cluster test does not accept these credentials/,
+    );
+  });
+
+  it('where kube-system may not be read the identity is unknown and the rest is read', async () => {
+    const { cluster } = await read(claimA, small, {
+      answer: ({ path }) => (path === '/api/v1/namespaces/kube-system' ? statusOf(403, 'Forbidden') : undefined),
+    });
+    expect(cluster.identity).toEqual({ name: 'test', uid: null });
+    expect(cluster.isRead('persistentvolumeclaims')).toBe(true);
+  });
+
+  it('a signal ends the reading', async () => {
+    const server = await startKubeServer({ answer: () => 'hang' });
+    const client = new KubeClient(server.config);
+    open.push(client, server);
+    const reading = createReader(client, { now: () => NOW }).read(
+      { scope: claimA, needs: all },
+      AbortSignal.timeout(50),
+    );
+    await expect(reading).rejects.toThrow(Transient);
+  });
+});
+
+describe('one object', () => {
+  const reader = async (answer?: Answer) => {
+    const server = await startKubeServer({ objects: small, ...(answer ? { answer: () => answer } : {}) });
+    const client = new KubeClient(server.config, { retryPauseMs: 1 });
+    open.push(client, server);
+    return createReader(client, { now: () => NOW });
+  };
+
+  it('is absent only after a NotFound status', async () => {
+    expect(await (await reader()).get('nodes', null, 'nothing', live())).toBeUndefined();
+    expect(await (await reader()).get('nodes', null, 'n1', live())).toMatchObject({ kind: 'Node' });
+    await expect((await reader({ status: 404, body: 'no' })).get('nodes', null, 'n1', live())).rejects.toThrow(
+      Transient,
+    );
+    await expect((await reader(statusOf(403, 'Forbidden'))).get('nodes', null, 'n1', live())).rejects.toThrow(Refused);
+    await expect(
+      (await reader({ status: 200, body: { kind: 'Pod' } })).get('nodes', null, 'n1', live()),
+    ).rejects.toThrow(Transient);
+  });
+});
+
+describe('a large cluster', () => {
+  /** 10,000 claims, volumes, attachments and pods of Deployments in 100 namespaces; one of 200 nodes is dead. */
+  function large(): readonly object[] {
+    const nodes = Array.from({ length: 200 }, (_, i) => node(`n${i}`, i === 0 ? 'Unknown' : 'True'));
+    const owner = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: 'rs', controller: true }];
+    const chains = Array.from({ length: 10_000 }, (_, i) => {
+      const [claim, volume, attachment, pod] = chain(`ns${i % 100}`, `c${i}`, `n${i % 200}`);
+      return [
+        claim,
+        volume,
+        attachment,
+        { ...pod, metadata: { ...meta(`pod-c${i}`, `ns${i % 100}`), ownerReferences: owner } },
+      ];
+    });
+    return [system, ...nodes, ...chains.flat()];
+  }
+
+  it('a claim, a pod or a volume, also on a dead node, takes at most 15 requests and leaves no needed kind unread', async () => {
+    const objects = large();
+    const needed = new Set(faults.filter((fault) => !fault.wholeClusterOnly).flatMap((fault) => fault.needs));
+    const scopes: readonly ScopeRef[] = [
+      { kind: 'PersistentVolumeClaim', namespace: 'ns0', name: 'c0' },
+      { kind: 'PersistentVolumeClaim', namespace: 'ns1', name: 'c1' },
+      { kind: 'Pod', namespace: 'ns0', name: 'pod-c0' },
+      { kind: 'PersistentVolume', namespace: null, name: 'pv-c0' },
+      { kind: 'VolumeAttachment', namespace: null, name: 'va-c0' },
+    ];
+    for (const scope of scopes) {
+      const { cluster, cost } = await read(scope, objects, { needs: needsOf({ faults, remediations }, scope) });
+      expect(cost.requests).toBeLessThanOrEqual(15);
+      expect(cluster.objects.volumeattachments).toHaveLength(10_000);
+      expect(cluster.objects.persistentvolumes.map(({ name }) => name)).toHaveLength(1);
+      expect(cluster.unread.filter(({ resource }) => needed.has(resource) && resource !== 'backendvolumes')).toEqual(
+        [],
+      );
+    }
+  }, 60_000);
+});

@@ -1,0 +1,202 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Catalogue } from '../src/diagnose.ts';
+import { describeRef } from '../src/domain/ref.ts';
+import type { Report } from '../src/domain/report.ts';
+import { minutes } from '../src/domain/time.ts';
+import { diagnoseObjects, loadCatalogue } from './support/fixture.ts';
+import { readRecorded, recordedFiles } from './support/recorded.ts';
+
+/** Every recorded moment with all that may be found in it twenty minutes later, the first cause first; nothing else may be. */
+const expected: Readonly<Record<string, readonly string[]>> = {
+  'a1-pvc-terminating-pod-on-dead-node/fault': ['claim-held-by-pod-node-down: PersistentVolumeClaim a1/data'],
+  'a2-pvc-terminating-completed-pod/fault': ['claim-held-by-finished-pod: PersistentVolumeClaim a2/data'],
+  'b1-pv-deleted-first-with-finalizer/attach-refused': [
+    'volume-deleted-while-bound: PersistentVolume pvc-f4bd066b-d125-4391-aaee-ef8fb93bcc86',
+  ],
+  'b1-pv-deleted-first-with-finalizer/bomb': [
+    'volume-deleted-while-bound: PersistentVolume pvc-f4bd066b-d125-4391-aaee-ef8fb93bcc86',
+  ],
+  'b2-pv-deleted-first-without-finalizer-leak/bomb': [
+    'volume-deleted-while-bound: PersistentVolume pvc-cf598887-500a-4e90-8b54-739510808098',
+  ],
+  'b3-volumedelete-still-attached/still-attached': [],
+  'b3-volumefaileddelete-and-still-attached/still-attached': [],
+  'c1-multi-attach-dead-node-deployment/after-force-delete': ['multi-attach-node-down: Node n1'],
+  'c1-multi-attach-dead-node-deployment/fault': ['multi-attach-node-down: Node n1'],
+  'c1-multi-attach-dead-node-deployment/healed': ['multi-attach-live-node: Deployment c1/web'],
+  'c2-node-object-deleted/fault': [
+    'multi-attach-node-gone: VolumeAttachment csi-6665a57686a082bf25416cc3d64ed262b707cc93b5529ec566f7b0be8e33d9cf',
+    'statefulset-halted: StatefulSet c2/q',
+  ],
+  'c2-node-object-deleted/healed': [],
+  'c3-live-node-two-pods-share-rwo/fault': ['multi-attach-live-node: Pod c3/one'],
+  'c3-live-node-two-pods-share-rwo/final': ['multi-attach-live-node: Pod c3/one'],
+  'c5-same-backend-volume-two-namespaces/final': ['multi-attach-live-node: Pod c5a/one'],
+  'c6-node-partition-and-return/fault': ['multi-attach-node-down: Node n1'],
+  'c6-node-partition-and-return/healed': [],
+  'c7-out-of-service-taint-on-live-node/final': ['out-of-service-taint-left: Node n1'],
+  'c8-deployment-three-replicas-one-rwo-claim/final': ['multi-attach-live-node: Deployment c8/web'],
+  'd-rolling-update-rwo-deadlock/fault': ['rollout-deadlock: Deployment d/web'],
+  'd-rolling-update-rwo-deadlock/healed': [],
+  'default-timers-dead-node/before': [],
+  'default-timers-dead-node/final': [
+    'multi-attach-node-down: Node n1',
+    'multi-attach-live-node: Pod dep/probe',
+    'claim-held-by-pod-node-down: PersistentVolumeClaim pvcd/data',
+    'statefulset-halted: StatefulSet sts/db',
+  ],
+  'default-timers-dead-node/multiattach-used-by': [
+    'multi-attach-node-down: Node n1',
+    'claim-held-by-pod-node-down: PersistentVolumeClaim pvcd/data',
+    'statefulset-halted: StatefulSet sts/db',
+  ],
+  'e1-storage-class-not-found/final': [
+    'claim-class-missing: PersistentVolumeClaim e1/data',
+    'claim-class-missing: PersistentVolumeClaim e1/empty',
+    'claim-no-default-class: PersistentVolumeClaim e1/nodefault',
+  ],
+  'e1-storage-class-not-found/healed': ['claim-class-missing: PersistentVolumeClaim e1/empty'],
+  'e2-wffc-pending/final': ['claim-waits-for-consumer: PersistentVolumeClaim e2/lonely'],
+  'e3-zone-conflict/cordoned': [
+    'volume-topology-conflict (no-node): PersistentVolume pvc-99a27207-421c-4353-adc5-0610e48f0941',
+  ],
+  'e3-zone-conflict/final': [
+    'volume-topology-conflict (no-node): PersistentVolume pvc-99a27207-421c-4353-adc5-0610e48f0941',
+  ],
+  'e3-zone-conflict/forced': [
+    'multi-attach-live-node: Pod e3/p2',
+    'volume-topology-conflict (pod-constraint): PersistentVolume pvc-99a27207-421c-4353-adc5-0610e48f0941',
+  ],
+  'e4-provisioning-errors/final': [],
+  'e5-selected-node-gone/final': [],
+  'f1-stale-volumeattachment/handmade': [
+    'attachment-stale: VolumeAttachment csi-2ac05eca2d766f1b0c960c07b1b7581676782b651d0679d369a5ccb640e4f4b3',
+  ],
+  'f1-stale-volumeattachment/handmade-blocks': [
+    'attachment-stale: VolumeAttachment csi-2ac05eca2d766f1b0c960c07b1b7581676782b651d0679d369a5ccb640e4f4b3',
+  ],
+  'f1-stale-volumeattachment/handmade-healed': [],
+  'f1-stale-volumeattachment/healed': [],
+  'f1-stale-volumeattachment/stale': [
+    'attachment-stale: VolumeAttachment csi-294b2c81d1a719aa0f7bd29714a198f46a73cc735eb7a7f6e1e0c0fddc4d361d',
+  ],
+  'f2-va-stuck-deleting-no-attacher/fault': [],
+  'f2-va-stuck-deleting-no-attacher/healed': [],
+  'f2-va-stuck-deleting-no-attacher/two-vas': [],
+  'f4-unmount-blocked-on-live-node/fault': [],
+  'f4-unmount-blocked-on-live-node/healed': [],
+  'f4-unmount-blocked-on-live-node/unpublish-fails': [],
+  'g1-statefulset-three-pods-stuck/containercreating': [
+    'multi-attach-node-down: Node n1',
+    'statefulset-halted: StatefulSet g1/db',
+  ],
+  'g1-statefulset-three-pods-stuck/healed': [],
+  'g1-statefulset-three-pods-stuck/terminating': [
+    'multi-attach-node-down: Node n1',
+    'statefulset-halted: StatefulSet g1/db',
+  ],
+  'g1p-statefulset-parallel-three-containercreating/article': [
+    'multi-attach-node-down: Node n1',
+    'claim-held-by-pod: PersistentVolumeClaim g1p/data-db-1',
+    'claim-held-by-pod: PersistentVolumeClaim g1p/data-db-2',
+  ],
+  'g2-rwop-conflict/final': [],
+  'g2-rwop-conflict/forced': [],
+  'g3-volume-limit/final': [],
+  'g3-volume-limit/resource-exhausted': [],
+  'g3b-attach-limit-reported-by-driver/final': [],
+  'g3b-attach-limit-reported-by-driver/rejected': [],
+  'g4-driver-missing-on-node/fault': [],
+  'g4-driver-missing-on-node/healed': [],
+  'g4-driver-missing-on-node/prevent': [],
+  'g5-resize-infeasible/healed': [],
+  'g5-resize-infeasible/infeasible': [],
+  'g5-resize-infeasible/internal-error': [],
+  'g6-claim-lost/healed': [],
+  'g6-claim-lost/lost': [],
+  'g6-claim-lost/va-stuck-pv-gone': [],
+  'g7-released-retain-new-claim-pending/fault': [],
+  'g7-released-retain-new-claim-pending/healed': [],
+  'g8-statefulset-failedcreate-pvc-deleting/final': [],
+  'g8-statefulset-pvc-being-deleted/final': ['claim-held-by-pod: PersistentVolumeClaim g8/data-db-0'],
+  'g9-attach-detach-mount-errors/attach-error': [],
+  'g9-attach-detach-mount-errors/detach-error': [],
+  'g9-attach-detach-mount-errors/healed': [],
+  'g9-attach-detach-mount-errors/mount-error': [],
+  'g9-attach-detach-mount-errors/two-attachments': [],
+  'h-api-techniques/final': [
+    'volume-reclaim-failed: PersistentVolume pv3',
+    'volume-released-retained: PersistentVolume pv1',
+  ],
+  'i1-snapshots/fault': [],
+  'i1-snapshots/final': ['claim-class-missing: PersistentVolumeClaim i1/small'],
+  'i1-snapshots/healed': [],
+  'i11-hang-container-stop/final': [],
+  'i2-generic-ephemeral/final': ['claim-waits-for-consumer: PersistentVolumeClaim i2/q-scratch'],
+  'i3-serviceaccount-admission-on/final': [],
+  'i5-disable-force-detach/healed': [],
+  'i5-disable-force-detach/stays': [],
+  'i6-single-node-full-disruption/final': [],
+  'i8-smallest-timers/final': [],
+  'i9-node-reboot-keeps-root-dir/final': [],
+  'j1-harm-va-deleted-on-live-node/after-second-delete': [],
+  'j1-harm-va-deleted-on-live-node/reattached-same-node': [],
+  'j2-harm-force-delete-on-partitioned-node/after-return': [],
+  'j2-harm-force-delete-on-partitioned-node/double': [],
+  'j3-harm-va-finalizer-nulled/final': [],
+  'z-v1.34.4-multi-attach/final': ['multi-attach-live-node: Pod o1/two'],
+};
+
+let catalogue: Catalogue;
+
+beforeAll(async () => {
+  catalogue = await loadCatalogue();
+});
+
+function diagnoseRecorded(file: string, laterMs: number): Report {
+  const { objects, latest } = readRecorded(file);
+  return diagnoseObjects(objects, { kind: 'Cluster' }, catalogue, { now: latest + laterMs });
+}
+
+function findingsOf(report: Report): readonly string[] {
+  return report.findings.map(
+    ({ fault, reason, subject }) => `${fault}${reason ? ` (${reason})` : ''}: ${describeRef(subject)}`,
+  );
+}
+
+it('every recorded moment is in the table', () => {
+  expect(Object.keys(expected).toSorted()).toEqual(recordedFiles());
+});
+
+describe('a recorded state whose grace times are over has its faults and no others', () => {
+  it.each(Object.entries(expected))('%s', (file, findings) => {
+    const report = diagnoseRecorded(file, minutes(20));
+    expect(findingsOf(report)[0]).toBe(findings[0]);
+    expect(findingsOf(report).toSorted()).toEqual(findings.toSorted());
+    expect(report.unknown).toEqual([]);
+  });
+});
+
+it('with the default timers a dead node is found at the very moment of the recording', () => {
+  const report = diagnoseRecorded('default-timers-dead-node/multiattach-used-by', 0);
+  expect(findingsOf(report)).toContain('multi-attach-node-down: Node n1');
+});
+
+it('two stuck claims, three waiting pods and a dead node are one cause and its effects', () => {
+  const { findings } = diagnoseRecorded('g1p-statefulset-parallel-three-containercreating/article', minutes(20));
+  const [cause, ...effects] = findings;
+  expect(cause?.affected.map(describeRef)).toEqual(
+    expect.arrayContaining(['Pod g1p/db-0', 'Pod g1p/db-1', 'Pod g1p/db-2', 'StatefulSet g1p/db']),
+  );
+  expect(effects.map(({ causedBy }) => causedBy)).toEqual([cause?.id, cause?.id]);
+  for (const effect of effects) expect(effect.offers[0]?.remediation).toBe('set-reclaim-policy-retain');
+});
+
+it('what is recorded about a fault outside the catalogue at hand is unexplained, never clear', () => {
+  const stuck = [
+    'f2-va-stuck-deleting-no-attacher/fault',
+    'g4-driver-missing-on-node/fault',
+    'g9-attach-detach-mount-errors/mount-error',
+  ];
+  for (const file of stuck) expect(diagnoseRecorded(file, minutes(20)).unexplained).not.toEqual([]);
+});

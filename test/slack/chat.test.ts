@@ -1,0 +1,294 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Refused, Transient, Uncertain } from '../../src/domain/errors.ts';
+import { createChat, isSlacks, methods, PERSON_TTL_MS, type SlackChat } from '../../src/slack/chat.ts';
+import { section } from '../../src/slack/views/blocks.ts';
+import { homeView } from '../../src/slack/views/home.ts';
+import { decisionModal } from '../../src/slack/views/modal.ts';
+import { type FakeSlack, type Script, startFakeSlack } from './support/fake-slack.ts';
+import { formOf, planOf, recordingLog } from './support/samples.ts';
+
+const message = {
+  text: 'words',
+  blocks: [section('words')],
+  metadata: { event_type: 'k8s_storage', event_payload: { kind: 'plan', plan: 'pln-1' } },
+} as const;
+const signal = new AbortController().signal;
+
+let slack: FakeSlack;
+let chat: SlackChat;
+let log: ReturnType<typeof recordingLog>;
+let now = 0;
+
+beforeEach(async () => {
+  slack = await startFakeSlack();
+  log = recordingLog();
+  now = 1_000_000;
+  chat = createChat({ token: 'xoxb-1', apiUrl: slack.apiUrl, timeoutMs: 400 }, { log, clock: { now: () => now } });
+});
+
+afterEach(() => slack.close());
+
+function answer(body: unknown, status = 200, headers: Readonly<Record<string, string>> = {}): Script {
+  return { kind: 'answer', status, body, headers };
+}
+
+function posting(): Promise<unknown> {
+  return chat.post('C1', '1.1', message, signal);
+}
+
+describe('posting', () => {
+  it('always sends text and blocks, unfurls nothing, links no names', async () => {
+    expect(await posting()).toEqual({ channel: 'C1', ts: '1700000000.000100' });
+    const [call] = slack.callsOf('chat.postMessage');
+    expect(call?.args).toMatchObject({
+      channel: 'C1',
+      thread_ts: '1.1',
+      text: 'words',
+      parse: 'none',
+      unfurl_links: 'false',
+      unfurl_media: 'false',
+    });
+    expect(call?.args['blocks']).toEqual(message.blocks);
+    expect(call?.args['metadata']).toEqual(message.metadata);
+    expect(call?.args).not.toHaveProperty('link_names');
+    expect(call?.authorization).toBe('Bearer xoxb-1');
+  });
+
+  const outcomes: readonly (readonly [string, Script, new (message: string) => Error, RegExp])[] = [
+    ['a lost answer is uncertain', { kind: 'cut' }, Uncertain, /answer to chat\.postMessage was lost/],
+    ['no answer in time is uncertain', { kind: 'hang' }, Uncertain, /lost/],
+    ['a server error is uncertain', answer('oops', 502), Uncertain, /502/],
+    [
+      'an internal error of Slack is uncertain',
+      answer({ ok: false, error: 'internal_error' }),
+      Uncertain,
+      /internal_error/,
+    ],
+    ['an answer of another shape is uncertain', answer({ ok: true }), Uncertain, /not what Slack documents/],
+    [
+      'a rate limit can be tried again',
+      answer({ ok: false, error: 'ratelimited' }, 429, { 'retry-after': '7' }),
+      Transient,
+      /limits the rate/,
+    ],
+    [
+      'a rate limit with 200 can be tried again',
+      answer({ ok: false, error: 'ratelimited' }),
+      Transient,
+      /limits the rate/,
+    ],
+    [
+      'a channel that does not take it is refused',
+      answer({ ok: false, error: 'not_in_channel' }),
+      Refused,
+      /not_in_channel/,
+    ],
+  ];
+  it.each(outcomes)('%s, and it is sent once', async (_name, script, kind, says) => {
+    slack.script('chat.postMessage', script);
+    const error = await posting().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(kind);
+    expect((error as Error).message).toMatch(says);
+    expect(slack.callsOf('chat.postMessage')).toHaveLength(1);
+  });
+
+  it('says how long Slack wants to be left alone', async () => {
+    slack.script('chat.postMessage', answer({ ok: false }, 429, { 'retry-after': '7' }));
+    await expect(posting()).rejects.toMatchObject({ retryAfterMs: 7000 });
+  });
+
+  it('can be tried again when Slack was not reached at all', async () => {
+    await slack.close();
+    await expect(posting()).rejects.toThrow(Transient);
+  });
+
+  it('ends with its signal, and sends nothing when that is over already', async () => {
+    const stop = new AbortController();
+    slack.script('chat.postMessage', { kind: 'hang' });
+    const posted = chat.post('C1', null, message, stop.signal);
+    await slack.until('chat.postMessage');
+    stop.abort();
+    await expect(posted).rejects.toThrow(Uncertain);
+    await expect(chat.post('C1', null, message, stop.signal)).rejects.toThrow(Transient);
+    expect(slack.callsOf('chat.postMessage')).toHaveLength(1);
+  });
+
+  it('falls back to plain words when Slack refuses the blocks', async () => {
+    slack.script('chat.postMessage', answer({ ok: false, error: 'invalid_blocks' }));
+    await posting();
+    expect(slack.callsOf('chat.postMessage')[1]?.args['blocks']).toEqual([section('words')]);
+  });
+
+  it('does not send blocks that are outside of the limits', async () => {
+    const tooMany = Array.from({ length: 51 }, () => section('x'));
+    await chat.post('C1', null, { ...message, blocks: tooMany }, signal);
+    expect(slack.callsOf('chat.postMessage')[0]?.args['blocks']).toEqual([section('words')]);
+    expect(log.lines.some(({ level }) => level === 'error')).toBe(true);
+  });
+});
+
+describe('updating', () => {
+  it('sends text and blocks both, so that buttons go when they should', async () => {
+    await chat.update('C1', '1.1', { ...message, blocks: [section('no buttons')] }, signal);
+    expect(slack.callsOf('chat.update')[0]?.args).toMatchObject({
+      channel: 'C1',
+      ts: '1.1',
+      text: 'words',
+      parse: 'none',
+      blocks: [section('no buttons')],
+    });
+  });
+
+  it('may be repeated when its answer is lost', async () => {
+    slack.script('chat.update', { kind: 'cut' });
+    await expect(chat.update('C1', '1.1', message, signal)).rejects.toThrow(Transient);
+  });
+});
+
+describe('a rate-limited post', () => {
+  it('does not hold up a form that is opened meanwhile', async () => {
+    slack.script('chat.postMessage', answer({ ok: false }, 429, { 'retry-after': '30' }));
+    await expect(posting()).rejects.toThrow(Transient);
+    await chat.openModal('trigger', decisionModal('approve', planOf(), formOf(planOf())), signal);
+    expect(slack.callsOf('views.open')[0]?.args).toMatchObject({
+      trigger_id: 'trigger',
+      view: { callback_id: 'approve' },
+    });
+  });
+});
+
+describe('people', () => {
+  it('are read with what the right to decide depends on', async () => {
+    slack.script(
+      'users.info',
+      answer({
+        ok: true,
+        user: {
+          id: 'U1',
+          team_id: 'T2',
+          name: 'ada',
+          deleted: false,
+          is_bot: false,
+          is_restricted: true,
+          is_ultra_restricted: false,
+          is_stranger: true,
+          locale: 'de-DE',
+        },
+      }),
+    );
+    expect(await chat.person('U1', signal)).toEqual({
+      id: 'U1',
+      teamId: 'T2',
+      name: 'ada',
+      isDeleted: false,
+      isBot: false,
+      isRestricted: true,
+      isUltraRestricted: false,
+      isStranger: true,
+      locale: 'de-DE',
+    });
+    expect(slack.callsOf('users.info')[0]?.args).toMatchObject({ user: 'U1', include_locale: 'true' });
+  });
+
+  it('are believed for a minute at most, and read anew when asked to', async () => {
+    await chat.person('U1', signal);
+    now += PERSON_TTL_MS - 1;
+    await chat.person('U1', signal);
+    expect(slack.callsOf('users.info')).toHaveLength(1);
+    await chat.personNow('U1', signal);
+    expect(slack.callsOf('users.info')).toHaveLength(2);
+    now += PERSON_TTL_MS;
+    await chat.person('U1', signal);
+    expect(slack.callsOf('users.info')).toHaveLength(3);
+    expect(PERSON_TTL_MS).toBeLessThanOrEqual(60_000);
+  });
+
+  const bad: readonly (readonly [string, Script])[] = [
+    ['does not exist', answer({ ok: false, error: 'user_not_found' })],
+    ['comes without a team', answer({ ok: true, user: { id: 'U1' } })],
+    ['is somebody else', answer({ ok: true, user: { id: 'U2', team_id: 'T1' } })],
+    ['cannot be read now', { kind: 'cut' }],
+    ['is rate-limited', answer({ ok: false }, 429, { 'retry-after': '1' })],
+  ];
+  it.each(bad)('are unreadable, and asked again next time, when the user %s', async (_name, script) => {
+    slack.script('users.info', script);
+    expect(await chat.person('U1', signal)).toMatchObject({ id: 'U1', unreadable: expect.any(String) as unknown });
+    expect(await chat.person('U1', signal)).toMatchObject({ teamId: 'T1' });
+  });
+
+  it('are no longer believed once a fresh read fails', async () => {
+    await chat.person('U1', signal);
+    slack.script('users.info', { kind: 'cut' }, answer({ ok: false, error: 'user_not_found' }));
+    await chat.personNow('U1', signal);
+    expect(await chat.person('U1', signal)).toHaveProperty('unreadable');
+  });
+});
+
+describe('answers to an interaction', () => {
+  it('are told to that person alone, in the thread', async () => {
+    await chat.respond(`${slack.origin}/respond/1`, { text: 'no', blocks: [section('no')], thread: '1.1' }, signal);
+    expect(slack.callsOf('/respond/1')[0]?.args).toMatchObject({
+      response_type: 'ephemeral',
+      replace_original: false,
+      text: 'no',
+      thread_ts: '1.1',
+    });
+  });
+
+  it('are refused when Slack does not take them', async () => {
+    slack.script('/respond/1', answer({}, 404));
+    await expect(
+      chat.respond(`${slack.origin}/respond/1`, { text: 'x', blocks: [], thread: null }, signal),
+    ).rejects.toThrow(Refused);
+  });
+
+  it('go to Slack and nowhere else', async () => {
+    const api = 'https://slack.com/api/';
+    expect(isSlacks('https://hooks.slack.com/actions/1', api)).toBe(true);
+    const elsewhere = [
+      'http://hooks.slack.com/1',
+      'https://hooks.slack.com.evil.example/',
+      'https://evil.example/hooks.slack.com',
+      'https://hooks.slack.com@evil.example/',
+      'http://169.254.169.254/',
+      'file:///etc/passwd',
+      'x',
+    ];
+    expect(elsewhere.filter((url) => isSlacks(url, api))).toEqual([]);
+    await expect(
+      chat.respond('https://evil.example/', { text: 'x', blocks: [], thread: null }, signal),
+    ).rejects.toThrow(Refused);
+  });
+});
+
+it('knows whose token it has, and asks once', async () => {
+  expect(await chat.identity(signal)).toEqual({ teamId: 'T1', botUserId: 'UBOT', url: 'https://example.slack.com/' });
+  await chat.identity(signal);
+  expect(slack.callsOf('auth.test')).toHaveLength(1);
+});
+
+it('calls the methods that it says it calls, and no others', async () => {
+  await chat.identity(signal);
+  await posting();
+  await chat.update('C1', '1.1', message, signal);
+  await chat.whisper('C1', 'U1', '1.1', message, signal);
+  await chat.person('U1', signal);
+  await chat.openModal('t', decisionModal('reject', planOf(), formOf(planOf())), signal);
+  await chat.publishHome('U1', homeView(['prod']), signal);
+  expect(slack.calls.map(({ method }) => method)).toEqual([
+    'auth.test',
+    'chat.postMessage',
+    'chat.update',
+    'chat.postEphemeral',
+    'users.info',
+    'views.open',
+    'views.publish',
+  ]);
+  expect(slack.calls.map(({ method }) => method)).toEqual([...methods]);
+});
+
+it('logs no token', async () => {
+  slack.script('chat.postMessage', answer({ ok: false, error: 'invalid_auth' }));
+  await posting().catch(() => undefined);
+  expect(JSON.stringify(log.lines)).not.toContain('xoxb');
+});
