@@ -12,7 +12,7 @@ import type { NewPlan } from '../src/ports.ts';
 /** Reads the cluster once, judges it, and stores the report with a plan for each offer; the thread follows from that. */
 export async function diagnose(incidentId: string, deps: Deps, signal: AbortSignal): Promise<void> {
   const incident = await deps.store.findIncident(incidentId);
-  if (!incident || incident.state === 'resolved') return;
+  if (!incident || incident.state === 'resolved' || !isDue(incident, deps.clock.now())) return;
   const access = deps.clusters.get(incident.cluster);
   if (!access) return giveUp(incident, `Cluster ${incident.cluster} is not configured any more.`, deps);
   try {
@@ -36,6 +36,11 @@ export async function diagnose(incidentId: string, deps: Deps, signal: AbortSign
     if (!(error instanceof Transient || error instanceof Refused) || signal.aborted) throw error;
     await giveUp(incident, error.message, deps);
   }
+}
+
+/** Many may ask at the same time: one diagnosis answers them all, and the wake-ups of the others find nothing to do. */
+function isDue({ diagnoses, answered, recheckAt }: Incident, now: number): boolean {
+  return diagnoses > answered || (recheckAt !== null && Date.parse(recheckAt) <= now);
 }
 
 async function giveUp(incident: Incident, problem: string, deps: Deps): Promise<void> {

@@ -49,7 +49,10 @@ async function openIncident({ id, request }: Intake<'diagnose'>, deps: Deps, sig
     channel: request.channel,
   });
   await deps.queue.enqueue({ kind: 'diagnose', id: incident.id, n: deps.clock.now() });
-  if (!isJoined || incident.thread === null) return;
+  if (!isJoined) return;
+  if (incident.thread === null) {
+    return whisper(deps, request, 'This is being diagnosed already; the answer comes in this channel.', signal);
+  }
   const { url } = await deps.chat.identity(signal);
   await tell(deps, request, joinedAnswer(url, incident.channel, incident.thread), signal);
 }

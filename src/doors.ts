@@ -6,11 +6,14 @@ import type { Clicked, Decision, Surface, VoteQuestion } from './surface.ts';
 
 /** A modal's trigger lives three seconds; a door waits one of them for an answer. */
 const QUESTION_MS = 1000;
+/** A form that was sent needs no trigger, only its acknowledgement in time. */
+const FORM_MS = 2000;
 
 /** What the doors get: the inbox, and the few questions that must be answered before a modal can open. */
 export function createSurface(
   deps: Pick<Deps, 'store' | 'queue' | 'chat' | 'clusters' | 'ids' | 'log' | 'fault'>,
 ): Surface {
+  const rushed = { ...deps, store: { ...deps.store, findPlan: together(deps.store.findPlan) } };
   return {
     clusters: [...deps.clusters.keys()],
 
@@ -18,13 +21,34 @@ export function createSurface(
       deps.fault('intake.before_commit');
       const { id, fresh } = await deps.store.takeIn(deps.ids.next('inb'), entry);
       deps.fault('intake.after_commit');
-      if (fresh) await wake(deps, id);
+      // Nobody waits for it: the row is committed, and Slack must hear so in time.
+      if (fresh) void wake(deps, id);
       return { fresh };
     },
 
-    askVote: (planId, user, decision, from) => withinDeadline(askVote(deps, planId, user, decision, from)),
+    askVote: (planId, user, decision, from) => {
+      const withinMs = from === null ? FORM_MS : QUESTION_MS;
+      const signal = AbortSignal.timeout(withinMs);
+      return withinDeadline(askVote(rushed, planId, user, decision, from, signal), withinMs);
+    },
 
-    askIncidentOfThread: (channel, thread) => withinDeadline(deps.store.findIncidentOfThread(channel, thread)),
+    askIncidentOfThread: (channel, thread) =>
+      withinDeadline(deps.store.findIncidentOfThread(channel, thread), QUESTION_MS),
+  };
+}
+
+/**
+ * One question to the database for all who ask it at the same time: many click on one plan at once, and what a door finds
+ * is looked at again under the row's lock when the vote is counted.
+ */
+function together<T>(find: (id: string) => Promise<T>): (id: string) => Promise<T> {
+  const asked = new Map<string, Promise<T>>();
+  return (id) => {
+    const known = asked.get(id);
+    if (known) return known;
+    const answer = find(id).finally(() => asked.delete(id));
+    asked.set(id, answer);
+    return answer;
   };
 }
 
@@ -46,8 +70,8 @@ async function askVote(
   user: string,
   decision: Decision,
   from: Clicked | null,
+  signal: AbortSignal,
 ): Promise<VoteQuestion> {
-  const signal = AbortSignal.timeout(QUESTION_MS);
   const [plan, identity, person] = await Promise.all([
     deps.store.findPlan(planId),
     deps.chat.identity(signal),
@@ -77,9 +101,9 @@ async function isOwnMessage(deps: Pick<Deps, 'store'>, plan: Plan, from: Clicked
   return messages.some(({ channel, ts }) => channel === from.channel && ts === from.message);
 }
 
-async function withinDeadline<T>(answer: Promise<T>): Promise<T> {
+async function withinDeadline<T>(answer: Promise<T>, withinMs: number): Promise<T> {
   const timeout = Promise.withResolvers<never>();
-  const timer = setTimeout(() => timeout.reject(new Transient('no answer within one second')), QUESTION_MS);
+  const timer = setTimeout(() => timeout.reject(new Transient(`no answer within ${withinMs} ms`)), withinMs);
   try {
     return await Promise.race([answer, timeout.promise]);
   } finally {

@@ -11,7 +11,8 @@ export interface Surface {
   /** Commits the request, then wakes a worker. Throws when it could not be taken: then the door must say so. */
   take(entry: InboxEntry): Promise<{ readonly fresh: boolean }>;
   /**
-   * Whether this person may vote on this plan now and what the vote must bring. Answers within one second or throws.
+   * Whether this person may vote on this plan now and what the vote must bring. Answers within one second, two for a
+   * submitted form, or throws.
    * `from` is the message whose button was clicked, null for a submitted form: a button is good only in the message
    * that was posted for its plan, so a look-alike message with another plan's id is refused.
    */

@@ -111,11 +111,36 @@ it('a forced detach that is still coming is told as progress, with the time left
 });
 
 it('a case that is stuck for a reason that no fault knows is unexplained', () => {
-  const report = runById('024-statefulset-halted-by-dead-node');
+  const one = cases.find(({ id }) => id === '024-statefulset-halted-by-dead-node');
+  if (!one) throw new Error('no such case');
+  const faults = catalogue.faults.filter(({ id }) => id !== 'detach-failed');
+  const report = diagnoseObjects(one.objects, one.scope, { ...catalogue, faults });
   expect(report.findings).toEqual([]);
   expect(report.unexplained.map(({ object }) => object.kind)).toEqual(
     expect.arrayContaining(['VolumeAttachment', 'Pod']),
   );
+});
+
+/** Cases that only a text tells apart (rows marked † in the catalogue), and what is told when the text is gone. */
+const fallbacks: Readonly<Record<string, string>> = {
+  '061-rbac-csinodes-forbidden': 'claim-provisioning-failed',
+  // The claim may be made again only after a plain no of its provisioner, and that stands in an event.
+  '066-restore-smaller-than-snapshot': 'claim-provisioning-failed',
+  '078-superblock-unreadable-io-error': 'mount-failed',
+  '085-rbd-image-still-used-watcher': 'mount-failed',
+  '087-configmap-missing-not-storage': 'mount-failed',
+  '101-offline-expansion-needs-detach': 'resize-failed',
+};
+
+it.each(Object.entries(fallbacks))('%s: without events %s is told, and nothing more is offered', (id, fault) => {
+  const one = cases.find((candidate) => candidate.id === id);
+  if (!one) throw new Error(`no case ${id}`);
+  const report = run(
+    one,
+    one.objects.filter((object) => object['kind'] !== 'Event'),
+  );
+  expect(report.findings[0]).toMatchObject({ fault, verdict: 'found' });
+  for (const offer of offersOf(report)) expect(one.offers).toContain(offer.remediation);
 });
 
 describe('what is found depends on the state alone', () => {
@@ -124,7 +149,7 @@ describe('what is found depends on the state alone', () => {
     expect(gist(run(one, shuffled(one.objects)))).toEqual(gist(run(one)));
   });
 
-  it.each(decided)('$id: not on events', (one) => {
+  it.each(decided.filter(({ id }) => !(id in fallbacks)))('$id: not on events', (one) => {
     expect(
       gist(
         run(
@@ -140,12 +165,13 @@ describe('what is found depends on the state alone', () => {
   });
 
   it.each(decided)('$id: not on the names of namespaces, nodes and volumes', (one) => {
-    const names = new Set(one.objects.filter((object) => renamed.has(String(object['kind']))).map(nameOf));
+    const named = one.objects.filter((object) => renamed.has(String(object['kind']))).map(nameOf);
+    const names = new Set(named.filter((name) => !name.startsWith('kube-')));
     const objects = one.objects.map((object) => rename(object, names)) as readonly KubeObject[];
     const report = run(one, objects, renameScope(one.scope, names));
     const expected = gist(run(one)).map((line) => ({
       ...line,
-      namespace: line.namespace && `zz-${line.namespace}`,
+      namespace: line.namespace && renamedNamespace(line.namespace),
       name: names.has(line.name) ? `zz-${line.name}` : line.name,
     }));
     expect(gist(report)).toEqual(expected);
@@ -187,10 +213,15 @@ function shuffled<T>(items: readonly T[]): readonly T[] {
     .map(({ item }) => item);
 }
 
-const renamed = new Set(['Node', 'CSINode', 'PersistentVolume']);
+const renamed = new Set(['Node', 'CSINode', 'PersistentVolume', 'Namespace']);
 
 function nameOf(object: KubeObject): string {
   return z.object({ metadata: z.object({ name: z.string() }) }).parse(object).metadata.name;
+}
+
+/** The namespaces of the system keep their names: Kubernetes knows them by these. */
+function renamedNamespace(namespace: string): string {
+  return namespace.startsWith('kube-') ? namespace : `zz-${namespace}`;
 }
 
 function renameScope(scope: ScopeRef, names: ReadonlySet<string>): ScopeRef {
@@ -203,8 +234,12 @@ function renameScope(scope: ScopeRef, names: ReadonlySet<string>): ScopeRef {
 function rename(value: unknown, names: ReadonlySet<string>, key = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => rename(item, names, key));
   if (typeof value === 'string') {
-    const isNamespace = key === 'namespace' && !value.startsWith('kube-');
-    return isNamespace || names.has(value) ? `zz-${value}` : value;
+    if (key === 'namespace') return renamedNamespace(value);
+    if (key === 'message')
+      return value.replaceAll(/"([^"]+)"/g, (all, name: string) => (names.has(name) ? `"zz-${name}"` : all));
+    if (key === 'server')
+      return value.replace(/\.([^.]+)\.svc\b/, (_, namespace: string) => `.${renamedNamespace(namespace)}.svc`);
+    return names.has(value) ? `zz-${value}` : value;
   }
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([name, content]) => [name, rename(content, names, name)]));

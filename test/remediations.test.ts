@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Cluster } from '../src/domain/cluster.ts';
 import { Refused } from '../src/domain/errors.ts';
 import type { Remediation } from '../src/domain/remediation.ts';
 import { describeScope } from '../src/domain/scope.ts';
@@ -37,6 +38,8 @@ describe.each(ids)('%s', (id) => {
     expect(remediation.assess(params, cluster)).toEqual(wanted.assess);
     expect(remediation.title(params)).toBe(wanted.title);
     expect(remediation.verify(params, cluster)).toBe('pending');
+    // What is carried out must be what was approved some time before.
+    expect(remediation.plan(params, laterBy(cluster, 20 * 60_000))).toEqual(remediation.plan(params, cluster));
   });
 
   it.each(own('after'))('$file: $title', (fixture) => {
@@ -83,6 +86,34 @@ it.each([
     { kind: 'StatefulSet', namespace: 'shop', name: 'db', uid: 'u', replicas: 3 },
     'StatefulSet shop/db',
   ],
+  ['cordon-node', { node: 'n1', uid: 'u' }, 'Node n1'],
+  [
+    'lower-resize-request',
+    { namespace: 'shop', name: 'data', uid: 'u', to: '12Gi' },
+    'PersistentVolumeClaim shop/data',
+  ],
+  ['patch-mount-options', { volume: 'pv', uid: 'u', to: [] }, 'PersistentVolume pv'],
+  ['restart-driver-pod', { kind: 'Deployment', namespace: 'csi', name: 'c', uid: 'u', driver: 'd' }, 'Namespace csi'],
+  ['restart-driver-pod', { kind: 'Pod', namespace: 'csi', name: 'n', uid: 'u', driver: 'd' }, 'the whole cluster'],
+  ['delete-unready-snapshot', { namespace: 'shop', name: 's', uid: 'u' }, 'VolumeSnapshot shop/s'],
+  // Every class, every volume of the same handle, every snapshot class: no chain leads to them.
+  ['take-snapshot', { namespace: 'shop', claim: 'data', uid: 'u', snapshotClass: 'c' }, 'the whole cluster'],
+  ['mark-default-class', { storageClass: 'fast', uid: 'u' }, 'the whole cluster'],
+  ['make-volume-rebindable', { volume: 'pv', uid: 'u', claimUid: 'v', dataName: 'pv' }, 'the whole cluster'],
+  ['recreate-volume-object', { volume: 'pv', uid: 'u' }, 'the whole cluster'],
+  [
+    'remove-finalizer',
+    {
+      resource: 'volumesnapshotcontents',
+      namespace: null,
+      name: 'c',
+      uid: 'u',
+      finalizer: 'f',
+      because: 'snapshot-deletion-stuck',
+    },
+    'the whole cluster',
+  ],
+  ['clear-selected-node', { namespace: 'shop', name: 'data', uid: 'u', node: 'n1' }, 'Namespace shop'],
   // Every volume must be read, not only those on the claim's chain.
   ['recreate-pending-claim', { namespace: 'shop', name: 'data', uid: 'u', storageClass: null }, 'Namespace shop'],
 ])('%s looks at its target', (id, params, scope) => {
@@ -134,6 +165,19 @@ it.each([
     'delete-attachment',
     { attachment: 'csi-a', uid: 'u', because: 'multi-attach-node-down' },
   ],
+  [
+    'a DaemonSet to restart',
+    'restart-driver-pod',
+    { kind: 'DaemonSet', namespace: 'csi', name: 'n', uid: 'u', driver: 'd' },
+  ],
+  ['a size that is none', 'lower-resize-request', { namespace: 'shop', name: 'data', uid: 'u', to: 'much' }],
+  [
+    'a size that is none for a new claim',
+    'recreate-pending-claim',
+    { namespace: 'shop', name: 'data', uid: 'u', storageClass: null, storage: '-1Gi' },
+  ],
+  ['an empty mount option', 'patch-mount-options', { volume: 'pv', uid: 'u', to: [''] }],
+  ['no name that is typed', 'make-volume-rebindable', { volume: 'pv', uid: 'u', claimUid: 'v' }],
   ['a target without a uid', 'delete-pod', { namespace: 'shop', name: 'p' }],
 ])('parameters with %s are no parameters', (_, id, params) => {
   const fixture = fixtures.find((candidate) => candidate.id === id);
@@ -146,6 +190,12 @@ it('every remediation tells its approvers what it does, how it is undone and wha
     for (const text of [doc.does, doc.undo, doc.caution]) expect(text.trim(), id).not.toBe('');
   }
 });
+
+/** The same objects, looked at later. */
+function laterBy(cluster: Cluster, ms: number): Cluster {
+  const { identity, now, objects, unread, podCoverage, source } = cluster;
+  return new Cluster({ identity, now: now + ms, objects, unread, podCoverage, source });
+}
 
 /** Why it is refused, whether the target itself is wrong or the state forbids it. */
 function reasonsOf(remediation: Remediation, fixture: RemediationFixture): readonly string[] {

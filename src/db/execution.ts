@@ -155,11 +155,13 @@ export function executionOf(database: Database, fault: FaultHook): Execution {
           .where('owner', '=', fence.owner)
           .where('state', '=', 'VERIFYING')
           .returning(
-            sql<number>`coalesce(extract(epoch from goal_seen_at - goal_since) * 1000, 0)::double precision`.as('held'),
+            sql<number>`floor(coalesce(extract(epoch from goal_seen_at - goal_since) * 1000, 0))::double precision`.as(
+              'held',
+            ),
           )
           .executeTakeFirst();
         if (!seen) throw leaseLost(fence);
-        return Math.max(0, seen.held);
+        return Math.max(0, Math.floor(seen.held));
       }),
   };
 }

@@ -48,6 +48,7 @@ export function incidentOf(row: Selectable<Tables['incident']>): Incident {
     report: row.report === null ? null : report.parse(JSON.parse(row.report)),
     problem: row.problem,
     diagnoses: row.asked_no,
+    answered: row.answered_no,
   };
 }
 

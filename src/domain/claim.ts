@@ -2,12 +2,14 @@
  * Claims: who holds one that is being deleted, what its end does to the data, which volume would fit one that is not
  * bound, and the steps that a person takes by hand. Pure, as everything here.
  */
-import { type Cluster, controllerOf } from './cluster.ts';
+import { type Cluster, controllerOf, isLeaseStale, ownerRef } from './cluster.ts';
 import { Refused } from './errors.ts';
 import { absent, type Evidence, fact, type ManualStep } from './fault.ts';
+import { CONTROLLER_MANAGER } from './lease.ts';
 import type { Claim, JsonObject, JsonValue, ObjectMeta, Pod, StorageClass, Volume } from './objects.ts';
 import { deletingForMs, isDeleting, isFinished } from './pod.ts';
 import { missingRef, type Ref, uniqueRefs } from './ref.ts';
+import { findResourceOfKind } from './resources.ts';
 import type { Scope } from './scope.ts';
 import { duration, minutes } from './time.ts';
 
@@ -30,6 +32,15 @@ export function heldClaims(cluster: Cluster, scope: Scope): readonly HeldClaim[]
     .map((claim) => ({ claim, volume: cluster.volumeOfClaim(claim), holders: holdersOf(claim, cluster) }));
 }
 
+/** Every claim of a scope that is being deleted, with the pods that keep its protection finalizer, if it still has it. */
+export function deletingClaims(cluster: Cluster, scope: Scope): readonly HeldClaim[] {
+  return scope.claims.filter(isDeleting).map((claim) => ({
+    claim,
+    volume: cluster.volumeOfClaim(claim),
+    holders: claim.finalizers.includes(PVC_PROTECTION) ? holdersOf(claim, cluster) : [],
+  }));
+}
+
 /**
  * Pods that keep a claim's deletion waiting: every scheduled pod object that references it, whatever its phase; by a
  * generic ephemeral volume only until the pod is shut down (`podUsesPVCForDeletion` in pvc_protection_controller.go).
@@ -40,6 +51,46 @@ export function holdersOf(claim: Claim, cluster: Cluster): readonly Pod[] {
     const isShutDown = isDeleting(pod) && pod.graceSeconds === 0;
     return !isShutDown || pod.volumes.some((volume) => volume.claimName === claim.name && !volume.ephemeral);
   });
+}
+
+/** Set by the garbage collector, on any kind: what they wait for is there for a reason. */
+const GARBAGE_COLLECTION: readonly string[] = ['foregroundDeletion', 'orphan'];
+
+/** Finalizers of a pod that somebody other than the garbage collector must remove. */
+export function ownFinalizersOf(pod: Pod): readonly string[] {
+  return pod.finalizers.filter((finalizer) => !GARBAGE_COLLECTION.includes(finalizer));
+}
+
+/**
+ * Who should remove a pod's finalizers: the Job that controls it, or an operator's object. `unseen` when there is none,
+ * its kind is not read here, or it is of a kind that sets no finalizers on pods, so that they are somebody else's.
+ */
+export type Keeper =
+  | { readonly state: 'missing' | 'exists'; readonly ref: Ref }
+  | { readonly state: 'unseen'; readonly ref: Ref | undefined }
+  | { readonly state: 'unread'; readonly ref: Ref; readonly reason: string };
+
+export function keeperOf(pod: Pod, cluster: Cluster): Keeper {
+  const owner = controllerOf(pod);
+  const resource = owner && findResourceOfKind(owner.kind);
+  if (!owner || !resource) return { state: 'unseen', ref: owner && ownerRef(owner, pod.namespace) };
+  const ref = ownerRef(owner, pod.namespace);
+  const why = cluster.whyUnread(resource);
+  if (why !== undefined) return { state: 'unread', ref, reason: `could not read ${resource}: ${why}` };
+  const found = cluster.findObject(resource, pod.namespace, owner.name);
+  if (found?.uid !== owner.uid) return { state: 'missing', ref: { ...ref, uid: null } };
+  return resource === 'jobs' ? { state: 'exists', ref } : { state: 'unseen', ref };
+}
+
+/** A pod that is being deleted and has ended, so that its own finalizers alone keep the object: nothing is left to unmount. */
+export function isKeptByFinalizers(pod: Pod): boolean {
+  if (!isDeleting(pod) || ownFinalizersOf(pod).length === 0) return false;
+  return isFinished(pod) || (pod.containers.length > 0 && pod.containers.every(({ state }) => state === 'terminated'));
+}
+
+/** Such a pod whose finalizers nobody will remove, as far as can be seen. */
+export function isAbandoned(pod: Pod, cluster: Cluster): boolean {
+  return isKeptByFinalizers(pod) && keeperOf(pod, cluster).state !== 'exists';
 }
 
 /** Pods without a node that reference a claim. They hold nothing; they suffer. */
@@ -129,7 +180,9 @@ export function deletionEvidence(held: readonly HeldClaim[], now: number): reado
       claim,
       'metadata.finalizers',
       [...claim.finalizers],
-      `${PVC_PROTECTION} waits until no scheduled pod object references the claim`,
+      claim.finalizers.includes(PVC_PROTECTION)
+        ? `${PVC_PROTECTION} waits until no scheduled pod object references the claim`
+        : 'what is left here keeps the claim; pods do not, as their finalizer is gone',
     ),
     ...(volume
       ? [
@@ -313,6 +366,23 @@ export function patchCommand(
   return `kubectl patch ${word} ${shellWord(object.name)}${where} --type=json -p ${shellWord(JSON.stringify(operations))}`;
 }
 
+/** Removes exactly one finalizer of one object, by value: the tests make it fail when the object has changed. */
+export function dropFinalizerCommand(
+  word: string,
+  object: { readonly namespace: string | null; readonly name: string; readonly uid: string } & Pick<
+    ObjectMeta,
+    'finalizers'
+  >,
+  finalizer: string,
+): string {
+  const path = `/metadata/finalizers/${object.finalizers.indexOf(finalizer)}`;
+  return patchCommand(word, object, [
+    { op: 'test', path: '/metadata/uid', value: object.uid },
+    { op: 'test', path, value: finalizer },
+    { op: 'remove', path },
+  ]);
+}
+
 export function getCommand(
   word: string,
   object: { readonly namespace: string | null; readonly name: string },
@@ -419,6 +489,18 @@ export function deletionTimestampOf(object: Pick<ObjectMeta, 'deletedAt' | 'grac
 export function isoOf(time: number | undefined): string {
   return time === undefined ? '' : new Date(time).toISOString();
 }
+
+/**
+ * Whether the controller manager is seen not to work. Its lease proves that only when it exists: hidden control planes
+ * have none. With unread leases nothing is known, and the answer is no.
+ */
+export function isControllerManagerStale(cluster: Cluster): boolean {
+  const lease = cluster.findLease('kube-system', CONTROLLER_MANAGER);
+  return lease !== undefined && isLeaseStale(lease, cluster.now);
+}
+
+/** For how long the owner of a finalizer is left alone with an object that is being deleted. */
+export const OWNER_GRACE_MS = minutes(5);
 
 /** For how long everybody leaves a fresh deletion, or a fresh claim, alone. */
 export const FRESH_MS = minutes(2);

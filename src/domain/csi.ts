@@ -3,7 +3,7 @@
  * workload's name: names are the administrator's choice, images and leases are not.
  */
 import { type Cluster, isLeaseStale } from './cluster.ts';
-import type { DaemonSet, Deployment, Lease, StatefulSet, TemplateContainer, Volume } from './objects.ts';
+import type { DaemonSet, Deployment, Lease, Pod, StatefulSet, TemplateContainer, Volume } from './objects.ts';
 
 export const sidecars = [
   'csi-provisioner',
@@ -53,6 +53,11 @@ const migrated: ReadonlyMap<string, string> = new Map([
   ['portworxVolume', 'pxd.portworx.com'],
 ]);
 
+/** The CSI driver that serves an in-tree provisioner after migration, such as `kubernetes.io/aws-ebs`. */
+export function servesInTree(provisioner: string): string | undefined {
+  return migrated.get(provisioner);
+}
+
 /** A driver's name as finalizers and leases spell it: every character outside `[A-Za-z0-9]` becomes `-`. */
 export function dashed(driver: string): string {
   return driver.replaceAll(/[^A-Za-z0-9]/g, '-');
@@ -90,13 +95,22 @@ export function leaderLeases(driver: string, sidecar: Sidecar, cluster: Cluster)
 }
 
 /**
- * Whether anything in the cluster knows a driver: its CSIDriver object, a CSINode entry, or a leader lease. False says
+ * Whether anything in the cluster knows a driver: its CSIDriver object, a CSINode entry, a leader lease that is not
+ * stale (nobody removes the lease of a driver that was uninstalled), or a workload whose arguments name it. False says
  * something only when csidrivers, csinodes and leases were read.
  */
 export function isDriverInstalled(driver: string, cluster: Cluster): boolean {
   if (cluster.findCsiDriver(driver)) return true;
   if (cluster.objects.csinodes.some((node) => node.drivers.some((entry) => entry.name === driver))) return true;
-  return sidecars.some((sidecar) => leaderLeases(driver, sidecar, cluster).length > 0);
+  if (
+    sidecars.some((sidecar) =>
+      leaderLeases(driver, sidecar, cluster).some((lease) => !isLeaseStale(lease, cluster.now)),
+    )
+  )
+    return true;
+  return sidecars.some((sidecar) =>
+    seenSidecars(sidecar, cluster).some(({ workload }) => namesDriver(workload, driver)),
+  );
 }
 
 /**
@@ -161,9 +175,10 @@ function findSidecars(sidecar: Sidecar, cluster: Cluster): readonly SidecarSeen[
 
 /**
  * The sidecars that serve one driver. A workload belongs to a driver when its arguments name the driver or its socket,
- * when it holds the driver's leader lease, or when it shares its namespace with the node plugin that registers the
- * driver. What is left is told by elimination: one driver that nobody serves, one workload that serves nobody.
- * Empty when it cannot be told (a provider's hidden control plane, several unnamed candidates).
+ * when it holds the driver's leader lease, when it runs the image of the node plugin that registers the driver, or when
+ * it shares its namespace with that plugin alone. What is left is told by elimination: one driver that nobody serves,
+ * one workload that serves nobody.
+ * Empty when it cannot be told (a provider's hidden control plane, several unnamed candidates: `idleSidecars`).
  */
 export function sidecarsOfDriver(driver: string, sidecar: Sidecar, cluster: Cluster): readonly SidecarSeen[] {
   return remember(`${sidecar}\n${driver}`, cluster, () => findSidecarsOfDriver(driver, sidecar, cluster));
@@ -173,14 +188,33 @@ function findSidecarsOfDriver(driver: string, sidecar: Sidecar, cluster: Cluster
   const seen = seenSidecars(sidecar, cluster);
   const named = seen.filter((candidate) => serves(candidate.workload, driver, sidecar, seen, cluster));
   if (named.length > 0) return named;
-  const drivers = new Set([driver, ...drivingDrivers(cluster)]);
-  const isServed = (other: string) =>
-    seen.some((candidate) => serves(candidate.workload, other, sidecar, seen, cluster));
-  const unserved = [...drivers].filter((other) => !isServed(other));
-  const idle = seen.filter(
-    (candidate) => ![...drivers].some((other) => serves(candidate.workload, other, sidecar, seen, cluster)),
+  const unserved = [...driversFor(driver, sidecar, cluster)].filter(
+    (other) => !seen.some((candidate) => serves(candidate.workload, other, sidecar, seen, cluster)),
   );
+  const idle = idleSidecars(driver, sidecar, cluster);
   return unserved.length === 1 && new Set(idle.map((candidate) => candidate.workload)).size === 1 ? idle : [];
+}
+
+/**
+ * Sidecars that serve no driver that is known, so that any of them could serve this one. Where `sidecarsOfDriver` is
+ * empty, what is true of all of these is true of the driver's own, if it can be seen at all.
+ */
+export function idleSidecars(driver: string, sidecar: Sidecar, cluster: Cluster): readonly SidecarSeen[] {
+  const seen = seenSidecars(sidecar, cluster);
+  const drivers = [...driversFor(driver, sidecar, cluster)];
+  return seen.filter(
+    (candidate) => !drivers.some((other) => serves(candidate.workload, other, sidecar, seen, cluster)),
+  );
+}
+
+/** This driver, and the others that need such a sidecar: one that is not installed has none, nor one that never attaches an attacher. */
+function driversFor(driver: string, sidecar: Sidecar, cluster: Cluster): ReadonlySet<string> {
+  const isKnown = cluster.isRead('csidrivers') && cluster.isRead('csinodes') && cluster.isRead('leases');
+  const others = drivingDrivers(cluster).filter((other) => {
+    if (sidecar === 'csi-attacher' && !cluster.driverAttaches(other)) return false;
+    return !isKnown || isDriverInstalled(other, cluster);
+  });
+  return new Set([driver, ...others]);
 }
 
 /**
@@ -192,6 +226,33 @@ export function isSidecarDown(driver: string, sidecar: Sidecar, cluster: Cluster
   if (serving.length > 0 && serving.every(({ workload }) => workload.readyReplicas === 0)) return true;
   const leases = leaderLeases(driver, sidecar, cluster);
   return leases.length > 0 && leases.every((lease) => isLeaseStale(lease, cluster.now));
+}
+
+/**
+ * Pods of a driver's workload: those that it owns, by way of its ReplicaSets too; where those were not read, those that
+ * its selector picks; bare ones that run one of its sidecar images.
+ */
+export function podsOfWorkload(
+  workload: Pick<DriverWorkload, 'uid' | 'namespace' | 'selector' | 'containers'>,
+  cluster: Cluster,
+): readonly Pod[] {
+  const owned = [
+    ...cluster.podsOfOwner(workload.uid),
+    ...cluster.replicaSetsOfOwner(workload.uid).flatMap((set) => cluster.podsOfOwner(set.uid)),
+  ];
+  if (owned.length > 0) return owned;
+  const near = cluster.objects.pods.filter((pod) => pod.namespace === workload.namespace);
+  const selector = Object.entries(workload.selector);
+  const selected = near.filter(
+    (pod) => selector.length > 0 && selector.every(([key, value]) => pod.labels[key] === value),
+  );
+  if (selected.length > 0) return selected;
+  const images = new Set(
+    workload.containers
+      .filter((container) => sidecars.some((sidecar) => runsSidecar(container, sidecar)))
+      .map(({ image }) => image),
+  );
+  return near.filter((pod) => pod.owners.length === 0 && pod.images.some((image) => images.has(image)));
 }
 
 /**
@@ -227,12 +288,7 @@ function serves(
   cluster: Cluster,
 ): boolean {
   if (namesDriver(workload, driver)) return true;
-  const leads = leaderLeases(driver, sidecar, cluster).some(
-    (lease) =>
-      lease.namespace === workload.namespace &&
-      (lease.holder === workload.name || lease.holder.startsWith(`${workload.name}-`)),
-  );
-  if (leads) return true;
+  if (leads(workload, driver, sidecar, seen, cluster) || runsPluginOf(workload, driver, cluster)) return true;
   const neighbours = new Set(
     seen.filter((other) => other.workload.namespace === workload.namespace).map((other) => other.workload),
   );
@@ -241,12 +297,62 @@ function serves(
   return registered.length > 0 && registered.every((other) => other === driver);
 }
 
+/** It holds the driver's leader lease, by the name of its pod; or it is alone with such a lease in its namespace. */
+function leads(
+  workload: DriverWorkload,
+  driver: string,
+  sidecar: Sidecar,
+  seen: readonly SidecarSeen[],
+  cluster: Cluster,
+): boolean {
+  const near = leaderLeases(driver, sidecar, cluster).filter((lease) => lease.namespace === workload.namespace);
+  const holds = (candidate: DriverWorkload) =>
+    near.some((lease) => lease.holder === candidate.name || lease.holder.startsWith(`${candidate.name}-`));
+  if (holds(workload)) return true;
+  const inNamespace = seen.filter((other) => other.workload.namespace === workload.namespace);
+  return near.length > 0 && inNamespace.every((other) => other.workload === workload);
+}
+
+/** A container of it runs the image of the plugin that registers this driver, and no other, on the nodes. */
+function runsPluginOf(workload: DriverWorkload, driver: string, cluster: Cluster): boolean {
+  const own = new Set(workload.containers.map(({ image }) => repositoryOf(image)));
+  const registering = seenSidecars('csi-node-driver-registrar', cluster).map(({ workload: plugin, container }) => ({
+    drivers: registeredBy(container),
+    images: plugin.containers.filter((other) => !isAnySidecar(other)).map(({ image }) => repositoryOf(image)),
+  }));
+  return registering.some(
+    ({ drivers, images }) =>
+      drivers.includes(driver) &&
+      images.some(
+        (image) =>
+          own.has(image) &&
+          registering.every((other) => !other.images.includes(image) || other.drivers.every((name) => name === driver)),
+      ),
+  );
+}
+
+/** The image without tag and digest. */
+function repositoryOf(image: string): string {
+  return (image.split('@')[0] ?? '').replace(/:[^:/]*$/, '');
+}
+
+/** Images that come with many drivers tell nothing about one of them. */
+function isAnySidecar(container: TemplateContainer): boolean {
+  if (sidecars.some((sidecar) => runsSidecar(container, sidecar))) return true;
+  return /(^|[/-])(livenessprobe|csi-health-monitor|kube-rbac-proxy|busybox|alpine)$/.test(
+    repositoryOf(container.image),
+  );
+}
+
 /** Drivers that node plugins of a namespace register, by the registrar's socket path. */
 function registeredIn(namespace: string | null, cluster: Cluster): readonly string[] {
-  const paths = seenSidecars('csi-node-driver-registrar', cluster)
+  return seenSidecars('csi-node-driver-registrar', cluster)
     .filter(({ workload }) => workload.namespace === namespace)
-    .flatMap(({ container }) => container.args);
-  return paths.flatMap((argument) => /\/plugins\/([^/\s]+)\/[^/\s]*\.sock/.exec(argument)?.[1] ?? []);
+    .flatMap(({ container }) => registeredBy(container));
+}
+
+function registeredBy({ args }: TemplateContainer): readonly string[] {
+  return args.flatMap((argument) => /\/plugins\/([^/\s]+)\/[^/\s]*\.sock/.exec(argument)?.[1] ?? []);
 }
 
 /** An argument of any container names the driver as a whole word (`--driver-name=D`, `/plugins/D/csi.sock`). */

@@ -24,6 +24,8 @@ export interface Incident {
   readonly problem: string | null;
   /** Why the next diagnosis runs: who asked, or that it is a re-check. */
   readonly diagnoses: number;
+  /** Of the diagnoses asked for, the last one that was answered. */
+  readonly answered: number;
 }
 
 /** What a finished diagnosis does to an incident. */

@@ -70,6 +70,8 @@ export interface PodVolume {
   readonly ephemeral: boolean;
   /** An inline CSI volume's driver. */
   readonly inlineDriver: string | undefined;
+  /** The ConfigMap or Secret it is made of, of a projected volume each of them; optional ones are left out. */
+  readonly sources: readonly { readonly kind: 'ConfigMap' | 'Secret'; readonly name: string }[];
 }
 
 export interface ContainerStatus {
@@ -93,6 +95,12 @@ export interface Pod extends ObjectMeta {
   readonly schedulerName: string;
   /** `spec.terminationGracePeriodSeconds`, in seconds. */
   readonly terminationGraceSeconds: number;
+  readonly fsGroup: number | undefined;
+  readonly fsGroupChangePolicy: string;
+  readonly serviceAccount: string;
+  /** Restarts of its containers in sum, and why the last one of each ended. */
+  readonly restarts: number;
+  readonly lastEnds: readonly { readonly container: string; readonly reason: string; readonly message: string }[];
 }
 
 export interface Claim extends ObjectMeta {
@@ -116,6 +124,11 @@ export interface Claim extends ObjectMeta {
   readonly hasSelector: boolean;
   /** The spec as read, for the plan that makes the claim again. */
   readonly spec: JsonObject;
+  readonly conditions: readonly Condition[];
+  /** `status.allocatedResourceStatuses.storage`; empty when there is none. */
+  readonly resizeStatus: string;
+  /** `status.allocatedResources.storage`, as written. */
+  readonly allocated: string | undefined;
 }
 
 export interface Volume extends ObjectMeta {
@@ -135,6 +148,13 @@ export interface Volume extends ObjectMeta {
   readonly source: string;
   readonly nodeTerms: readonly NodeSelectorTerm[] | undefined;
   readonly mountOptions: readonly string[];
+  /** Server of an NFS volume: of its source, or of the CSI attributes `server` or `source`; undefined for others. */
+  readonly server: string | undefined;
+  readonly attributes: Readonly<Record<string, string>>;
+  /** The spec as read, for the plan that makes the object again. */
+  readonly spec: JsonObject;
+  /** Secrets that kubelet or the sidecars need for it, `<namespace>/<name>` by use (`nodeStage`, `nodePublish`, `controllerPublish`, `controllerExpand`). */
+  readonly secretRefs: Readonly<Record<string, string>>;
 }
 
 export interface AttachmentError {
@@ -196,6 +216,8 @@ export interface StorageClass extends ObjectMeta {
   readonly allowExpansion: boolean;
   readonly isDefault: boolean;
   readonly parameters: Readonly<Record<string, string>>;
+  /** Alternatives (OR) of labels (AND) that nodes must have; empty: anywhere. */
+  readonly allowedTopologies: readonly (readonly Requirement[])[];
 }
 
 /** A container of a pod template, as far as sidecars are recognised by it. */
@@ -211,6 +233,13 @@ export interface Workload extends ObjectMeta {
   readonly updatedReplicas: number;
   readonly containers: readonly TemplateContainer[];
   readonly selector: Readonly<Record<string, string>>;
+  readonly serviceAccount: string;
+  /** Host paths that the template mounts, such as the registrar's socket folder. */
+  readonly hostPaths: readonly string[];
+  /** Claims that the pod template names. */
+  readonly claimNames: readonly string[];
+  /** Annotations of the pod template; empty also when the field is absent. */
+  readonly templateAnnotations: Readonly<Record<string, string>>;
 }
 
 export interface Deployment extends Workload {
@@ -224,6 +253,10 @@ export interface StatefulSet extends Workload {
   readonly podManagement: 'OrderedReady' | 'Parallel';
   readonly startOrdinal: number;
   readonly claimTemplates: readonly string[];
+  /** What each claim template asks for, by its name: quantity and class, as written. */
+  readonly templateRequests: Readonly<
+    Record<string, { readonly storage: string | undefined; readonly className: string | undefined }>
+  >;
   readonly whenScaled: string;
   readonly whenDeleted: string;
 }
@@ -278,6 +311,79 @@ export interface BackendVolume extends ObjectMeta {
   readonly lastSeenAt: number | undefined;
 }
 
+export interface SnapshotContent extends ObjectMeta {
+  readonly driver: string;
+  readonly deletionPolicy: string;
+  readonly ready: boolean;
+  /** The VolumeSnapshot that it belongs to. */
+  readonly snapshotRef:
+    | { readonly namespace: string; readonly name: string; readonly uid: string | undefined }
+    | undefined;
+  /** Backend handle of the source volume, or of the snapshot itself when it was imported. */
+  readonly sourceHandle: string | undefined;
+  readonly snapshotHandle: string | undefined;
+  readonly errorMessage: string | undefined;
+}
+
+export interface SnapshotClass extends ObjectMeta {
+  readonly driver: string;
+  readonly deletionPolicy: string;
+  readonly isDefault: boolean;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+export interface StorageCapacity extends ObjectMeta {
+  readonly className: string;
+  /** Kubernetes quantities, as written. */
+  readonly capacity: string | undefined;
+  readonly maximumVolumeSize: string | undefined;
+  /** Node labels that it is for; undefined: no node. An empty list: every node. */
+  readonly nodeTopology:
+    | { readonly labels: Readonly<Record<string, string>>; readonly expressions: readonly Requirement[] }
+    | undefined;
+}
+
+export interface Quota extends ObjectMeta {
+  /** Resource name such as `requests.storage` → quantity, as written. */
+  readonly hard: Readonly<Record<string, string>>;
+  readonly used: Readonly<Record<string, string>>;
+}
+
+export interface Service extends ObjectMeta {
+  readonly selector: Readonly<Record<string, string>>;
+  readonly clusterIp: string;
+}
+
+export interface EndpointSlice extends ObjectMeta {
+  readonly serviceName: string;
+  readonly endpoints: readonly { readonly addresses: readonly string[]; readonly ready: boolean }[];
+}
+
+export interface WebhookConfiguration extends ObjectMeta {
+  readonly webhooks: readonly {
+    readonly name: string;
+    readonly failurePolicy: string;
+    readonly service: { readonly namespace: string; readonly name: string } | undefined;
+  }[];
+}
+
+export interface RoleObject extends ObjectMeta {
+  readonly rules: readonly {
+    readonly apiGroups: readonly string[];
+    readonly resources: readonly string[];
+    readonly verbs: readonly string[];
+  }[];
+}
+
+export interface RoleBindingObject extends ObjectMeta {
+  readonly role: { readonly kind: string; readonly name: string };
+  readonly subjects: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly namespace: string | undefined;
+  }[];
+}
+
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: JsonValue;
@@ -303,6 +409,18 @@ export interface ObjectTable {
   readonly csidrivers: readonly CsiDriver[];
   readonly leases: readonly Lease[];
   readonly volumesnapshots: readonly Snapshot[];
+  readonly volumesnapshotcontents: readonly SnapshotContent[];
+  readonly volumesnapshotclasses: readonly SnapshotClass[];
+  readonly csistoragecapacities: readonly StorageCapacity[];
+  readonly resourcequotas: readonly Quota[];
+  readonly services: readonly Service[];
+  readonly endpointslices: readonly EndpointSlice[];
+  readonly mutatingwebhookconfigurations: readonly WebhookConfiguration[];
+  readonly validatingwebhookconfigurations: readonly WebhookConfiguration[];
+  readonly clusterroles: readonly RoleObject[];
+  readonly clusterrolebindings: readonly RoleBindingObject[];
+  readonly roles: readonly RoleObject[];
+  readonly rolebindings: readonly RoleBindingObject[];
   readonly backendvolumes: readonly BackendVolume[];
 }
 
@@ -325,5 +443,17 @@ export const emptyObjects: ObjectTable = {
   csidrivers: [],
   leases: [],
   volumesnapshots: [],
+  volumesnapshotcontents: [],
+  volumesnapshotclasses: [],
+  csistoragecapacities: [],
+  resourcequotas: [],
+  services: [],
+  endpointslices: [],
+  mutatingwebhookconfigurations: [],
+  validatingwebhookconfigurations: [],
+  clusterroles: [],
+  clusterrolebindings: [],
+  roles: [],
+  rolebindings: [],
   backendvolumes: [],
 };

@@ -257,6 +257,7 @@ class Chain {
     if (!withMembers) return;
     for (const pod of this.#cluster.podsOfOwner(set.uid)) this.#pod(pod, true);
     for (const claim of claimsOfSet(set, this.#cluster)) this.#claim(claim);
+    this.#templateClaims(set);
   }
 
   #deployment(deployment: Deployment | undefined, withMembers: boolean): void {
@@ -266,6 +267,12 @@ class Chain {
     for (const set of this.#cluster.replicaSetsOfOwner(deployment.uid)) {
       for (const pod of this.#cluster.podsOfOwner(set.uid)) this.#pod(pod, true);
     }
+    this.#templateClaims(deployment);
+  }
+
+  /** Claims that the template names belong to the workload also while it has no pods. */
+  #templateClaims(workload: Deployment | StatefulSet): void {
+    for (const name of workload.claimNames) this.#claim(this.#cluster.findClaim(workload.namespace ?? '', name));
   }
 
   #wholeNode(name: string): void {

@@ -141,12 +141,13 @@ function termsContradict(a: NodeSelectorTerm, b: NodeSelectorTerm): boolean {
   return a.labels.some((mine) => disjoint(mine, b.labels)) || a.fields.some((mine) => disjoint(mine, b.fields));
 }
 
-const HOSTNAME = 'kubernetes.io/hostname';
+/** `kubernetes.io/hostname`, or the key by which a driver that keeps volumes on one node names it. */
+const HOST_KEY = /\/(hostname|node|nodename|node-name|nodeid)$/i;
 
 /** Names of the nodes to which a volume is bound by name; empty when its terms do not name nodes. */
 export function nodesNamedBy(volume: Volume): readonly string[] {
   const names = (volume.nodeTerms ?? []).flatMap((term) =>
-    [...term.labels.filter((label) => label.key === HOSTNAME), ...term.fields].flatMap((requirement) =>
+    [...term.labels.filter((label) => HOST_KEY.test(label.key)), ...term.fields].flatMap((requirement) =>
       requirement.operator === 'In' ? requirement.values : [],
     ),
   );

@@ -169,11 +169,22 @@ function hasEffect(operation: PatchOperation, write: PatchWrite, live: JsonObjec
       const parent = valueAt(live, operation.path.slice(0, operation.path.lastIndexOf('/')));
       if (tested?.op === 'test' && Array.isArray(parent))
         return !hasItem(parent, (item) => isSameItem(item, tested.value));
-      return valueAt(live, operation.path) === undefined;
+      const value = valueAt(live, operation.path);
+      // A word that was removed may have been written anew by then (a claim binds, the scheduler chooses): another one.
+      if (typeof value === 'string' && tested?.op === 'test') return value !== tested.value;
+      if (tested?.op === 'test') return value === undefined;
+      // A patch is applied as a whole, so a removal that was not tested follows the one that was.
+      return value === undefined || removesTested(write.body);
     }
     default:
       return absurd(operation);
   }
+}
+
+function removesTested(operations: readonly PatchOperation[]): boolean {
+  return operations.some(
+    ({ op, path }) => op === 'remove' && operations.some((other) => other.op === 'test' && other.path === path),
+  );
 }
 
 function hasItem(list: JsonValue | undefined, matches: (item: JsonValue) => boolean): boolean {
@@ -191,10 +202,16 @@ function isSameItem(item: JsonValue, tested: JsonValue): boolean {
   return item['key'] === tested['key'] && item['effect'] === tested['effect'];
 }
 
-/** Whether `actual` has everything that `wanted` has; the server may add defaults. */
+/** Whether `actual` has everything that `wanted` has; the server may add fields with their defaults. */
 function includes(actual: JsonValue | undefined, wanted: JsonValue | undefined): boolean {
   if (wanted === undefined || wanted === null) return true;
-  if (isList(wanted)) return isList(actual) && wanted.every((item) => actual.some((other) => includes(other, item)));
+  if (isList(wanted)) {
+    if (!isList(actual)) return false;
+    // A list of words (mount options, access modes) is meant as it is; to a list of objects others may be added.
+    if (!wanted.some((item) => typeof item === 'object'))
+      return actual.length === wanted.length && wanted.every((item, at) => item === actual[at]);
+    return wanted.every((item) => actual.some((other) => includes(other, item)));
+  }
   if (isObject(wanted)) {
     return isObject(actual) && Object.entries(wanted).every(([key, value]) => includes(actual[key], value));
   }

@@ -1,8 +1,11 @@
-import { few, isProvablyNotInUse, listed, podsOnNodeNaming, sufferers } from '../domain/attachment.ts';
+import { few, isUnused, listed, sameBackendVolume, sufferers } from '../domain/attachment.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import { CONTROLLER_MANAGER } from '../domain/lease.ts';
+import { fullNodesFor } from '../domain/limits.ts';
 import type { Attachment, Pod, Volume } from '../domain/objects.ts';
-import { isDeleting, isWaiting } from '../domain/pod.ts';
+import { isDeleting, isUnscheduled, isWaiting } from '../domain/pod.ts';
+import { missingRef } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { attachmentOn } from '../domain/volume.ts';
@@ -30,7 +33,7 @@ export const attachmentStale = defineFault<'attachment-stale', Facts>({
   severity: 'warning',
   rank: 5,
   needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'volumeattachments', 'nodes'],
-  uses: ['events'],
+  uses: ['csinodes', 'storageclasses', 'events'],
   words: {
     summary: (f) =>
       f.isProgress
@@ -72,23 +75,21 @@ interface Stale {
 }
 
 function* staleAttachments(cluster: Cluster, scope: Scope): Generator<Stale> {
-  for (const attachment of scope.attachments) {
+  for (const attachment of new Set([...scope.attachments, ...slotEaters(cluster, scope)])) {
     if (isDeleting(attachment) || attachment.volumeName === undefined) continue;
     const volume = cluster.findVolume(attachment.volumeName);
-    if (!volume || cluster.nodeState(attachment.nodeName) !== 'ready') continue;
-    if (!isProvablyNotInUse(volume, attachment.nodeName, cluster) || isWanted(attachment, volume, cluster)) continue;
+    if (!volume || !isUnused(attachment, volume, cluster)) continue;
     yield { attachment, volume, ageMs: cluster.now - attachment.createdAt };
   }
 }
 
-/** Wanted as well when it cannot be known: the pods that could want it were not all read. */
-function isWanted(attachment: Attachment, volume: Volume, cluster: Cluster): boolean {
-  const namespaces = [volume.claimRef?.namespace, ...cluster.claimsNaming(volume.name).map((claim) => claim.namespace)];
-  const isKnown = namespaces.every(
-    (namespace) => namespace === undefined || namespace === null || cluster.coversPodsOfNamespace(namespace),
-  );
-  if (!isKnown && !cluster.coversPodsOfNode(attachment.nodeName)) return true;
-  return podsOnNodeNaming(volume, attachment.nodeName, cluster).length > 0;
+/** Attachments on the full nodes that keep a pod of the scope from being placed: what is left over there is its cause. */
+function* slotEaters(cluster: Cluster, scope: Scope): Generator<Attachment> {
+  if (scope.isWholeCluster || !cluster.isRead('csinodes')) return;
+  for (const pod of scope.pods) {
+    if (!isUnscheduled(pod)) continue;
+    for (const { slots } of fullNodesFor(pod, cluster)?.full ?? []) yield* slots.attachments;
+  }
 }
 
 function toFinding(volume: Volume, stale: readonly Stale[], cluster: Cluster): FindingDraft<Facts> {
@@ -97,9 +98,10 @@ function toFinding(volume: Volume, stale: readonly Stale[], cluster: Cluster): F
   const told = isProgress ? stale : settled;
   const oldest = Math.max(...told.map(({ ageMs }) => ageMs));
   const nodes = told.map(({ attachment }) => attachment.nodeName);
-  const waiting = cluster
-    .podsOfVolume(volume)
-    .filter((pod) => !nodes.includes(pod.nodeName ?? '') && isWaiting(pod, cluster));
+  const same = sameBackendVolume(volume, cluster);
+  const waiting = [...new Set(same.flatMap((one) => cluster.podsOfVolume(one)))].filter(
+    (pod) => !nodes.includes(pod.nodeName ?? '') && isWaiting(pod, cluster),
+  );
   const isVolumeGoing = isDeleting(volume) || (volume.phase === 'Released' && volume.reclaimPolicy === 'Delete');
   const attachments = told.map(({ attachment }) => attachment);
   return {
@@ -108,9 +110,11 @@ function toFinding(volume: Volume, stale: readonly Stale[], cluster: Cluster): F
       ...attachments.flatMap((attachment) => [attachment.ref, ...nodeRef(attachment, cluster)]),
       volume.ref,
       ...waiting.map((pod) => pod.ref),
-      ...waiting.flatMap((pod) => attachmentOn(volume, pod.nodeName ?? '', cluster)?.ref ?? []),
+      ...waiting.flatMap((pod) => same.flatMap((one) => attachmentOn(one, pod.nodeName ?? '', cluster)?.ref ?? [])),
     ],
     affected: [...sufferers(waiting, cluster), ...(isVolumeGoing ? [volume.ref] : [])],
+    // The attach/detach controller runs in it.
+    restsOn: [missingRef('Lease', 'kube-system', CONTROLLER_MANAGER)],
     facts: {
       volume: volume.name,
       nodes,
@@ -122,7 +126,12 @@ function toFinding(volume: Volume, stale: readonly Stale[], cluster: Cluster): F
     evidence: evidenceOf(volume, attachments, waiting, cluster),
     progressSeconds: isProgress ? (SETTLES_WITHIN_MS - oldest) / 1000 : undefined,
     offers: settled.map(({ attachment }) =>
-      deleteAttachment.offer({ attachment: attachment.name, uid: attachment.uid, because: 'attachment-stale' }),
+      deleteAttachment.offer({
+        attachment: attachment.name,
+        uid: attachment.uid,
+        because: 'attachment-stale',
+        ...(attachment.volumeName === undefined ? {} : { volume: attachment.volumeName }),
+      }),
     ),
     manual: manualFor(nodes),
   };

@@ -1,3 +1,4 @@
+import { staleVolumesFor } from '../domain/binding.ts';
 import {
   classesEvidence,
   FRESH_MS,
@@ -66,7 +67,10 @@ export const claimClassMissing = defineFault<'claim-class-missing', Facts>({
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const missing = scope.claims.filter(
       (claim) =>
-        isPendingFor(claim, FRESH_MS, cluster.now) && isClassMissing(claim, cluster) && !hasNearFit(claim, cluster),
+        isPendingFor(claim, FRESH_MS, cluster.now) &&
+        isClassMissing(claim, cluster) &&
+        !hasNearFit(claim, cluster) &&
+        staleVolumesFor(claim, cluster).length === 0,
     );
     for (const group of groupsOf(missing, (claim) => claim.className || `\n${nameOf(claim)}`))
       yield toFinding(group, cluster);

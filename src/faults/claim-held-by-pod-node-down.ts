@@ -7,6 +7,7 @@ import {
   groupsOf,
   type HeldClaim,
   heldClaims,
+  isAbandoned,
   keepDataByHand,
   nameOf,
   rebindAllByHand,
@@ -92,7 +93,9 @@ export const claimHeldByPodNodeDown = defineFault<'claim-held-by-pod-node-down',
 });
 
 function toHeld(item: HeldClaim, cluster: Cluster): Held | undefined {
-  const dead = item.holders.filter((pod) => !isFinished(pod) && cluster.nodeState(pod.nodeName ?? '') !== 'ready');
+  const dead = item.holders.filter(
+    (pod) => !isFinished(pod) && !isAbandoned(pod, cluster) && cluster.nodeState(pod.nodeName ?? '') !== 'ready',
+  );
   if (dead.length === 0) return undefined;
   const nodes = [...new Set(dead.map((pod) => pod.nodeName ?? ''))].toSorted();
   return { ...item, nodes, dead, solvesInMs: solvesIn(dead, cluster) };

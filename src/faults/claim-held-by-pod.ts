@@ -9,6 +9,7 @@ import {
   groupsOf,
   type HeldClaim,
   heldClaims,
+  isAbandoned,
   keepDataByHand,
   nameOf,
   rebindAllByHand,
@@ -93,8 +94,12 @@ function toHeld(item: HeldClaim, cluster: Cluster): Held | undefined {
   return { ...item, live, endsInMs: endsIn(item, live, cluster.now) };
 }
 
-/** Unfinished on a Ready node, and not deleting for so long that its unmount must be stuck. */
+/**
+ * Unfinished on a Ready node, and not deleting for so long that its unmount must be stuck. One that has ended and is kept
+ * by finalizers that nobody removes is another trouble.
+ */
 function isLive(pod: Pod, cluster: Cluster): boolean {
+  if (isAbandoned(pod, cluster)) return false;
   if (isFinished(pod) || pod.nodeName === undefined || cluster.nodeState(pod.nodeName) !== 'ready') return false;
   return !isBeyondGrace(pod, cluster.now, minutes(5));
 }

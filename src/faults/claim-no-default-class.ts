@@ -1,3 +1,4 @@
+import { staleVolumesFor } from '../domain/binding.ts';
 import {
   classesEvidence,
   FRESH_MS,
@@ -14,6 +15,7 @@ import { defineFault, type FindingDraft, fact } from '../domain/fault.ts';
 import type { Claim } from '../domain/objects.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration } from '../domain/time.ts';
+import { markDefaultClass } from '../remediations/mark-default-class.ts';
 import { recreatePendingClaim } from '../remediations/recreate-pending-claim.ts';
 
 interface Facts {
@@ -52,7 +54,10 @@ export const claimNoDefaultClass = defineFault<'claim-no-default-class', Facts>(
     if (cluster.objects.storageclasses.some((item) => item.isDefault)) return;
     const [first, ...more] = scope.claims.filter(
       (claim) =>
-        claim.className === undefined && isPendingFor(claim, FRESH_MS, cluster.now) && !hasNearFit(claim, cluster),
+        claim.className === undefined &&
+        isPendingFor(claim, FRESH_MS, cluster.now) &&
+        !hasNearFit(claim, cluster) &&
+        staleVolumesFor(claim, cluster).length === 0,
     );
     if (first) yield toFinding([first, ...more], cluster);
   },
@@ -91,16 +96,19 @@ function toFinding(claims: readonly [Claim, ...Claim[]], cluster: Cluster): Find
       ),
       classesEvidence(claim, cluster, 'the claim leaves its class out, and none is marked as the default'),
     ],
-    offers: claims.slice(0, 20).flatMap((item) =>
-      classes.slice(0, 3).map((choice) =>
-        recreatePendingClaim.offer({
-          namespace: item.namespace ?? '',
-          name: item.name,
-          uid: item.uid,
-          storageClass: choice.name,
-        }),
+    offers: [
+      ...classes.slice(0, 3).map((choice) => markDefaultClass.offer({ storageClass: choice.name, uid: choice.uid })),
+      ...claims.slice(0, 20).flatMap((item) =>
+        classes.slice(0, 3).map((choice) =>
+          recreatePendingClaim.offer({
+            namespace: item.namespace ?? '',
+            name: item.name,
+            uid: item.uid,
+            storageClass: choice.name,
+          }),
+        ),
       ),
-    ),
+    ],
     manual: [
       { says: 'See which classes there are. None is the default.', command: 'kubectl get storageclass' },
       {

@@ -1,3 +1,4 @@
+import { nearFitsOf, staleVolumesFor } from '../domain/binding.ts';
 import { nameOf, refuseUncovered, SELECTED_NODE } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type FindingDraft, fact } from '../domain/fault.ts';
@@ -18,6 +19,7 @@ export const claimWaitsForConsumer = defineFault<'claim-waits-for-consumer', Fac
   severity: 'info',
   rank: 7,
   needs: ['persistentvolumeclaims', 'storageclasses', 'pods'],
+  uses: ['persistentvolumes'],
   words: {
     summary: (f) => `Claim ${f.claim} waits for its first pod; that is how class ${f.className} works.`,
     explanation: (f) =>
@@ -37,7 +39,7 @@ export const claimWaitsForConsumer = defineFault<'claim-waits-for-consumer', Fac
     const blind: Claim[] = [];
     for (const claim of scope.claims) {
       const storageClass = delayedClassOf(claim, cluster);
-      if (!storageClass || isUsed(claim, cluster)) continue;
+      if (!storageClass || isUsed(claim, cluster) || hasTroubleWithVolume(claim, cluster)) continue;
       if (cluster.coversPodsOfNamespace(claim.namespace ?? '')) yield toFinding(claim, storageClass, cluster);
       else blind.push(claim);
     }
@@ -52,6 +54,11 @@ function delayedClassOf(claim: Claim, cluster: Cluster): StorageClass | undefine
   if (claim.annotations[SELECTED_NODE] !== undefined) return undefined;
   const storageClass = cluster.findClass(claim.className);
   return storageClass?.bindingMode === 'WaitForFirstConsumer' ? storageClass : undefined;
+}
+
+/** A volume that is meant for it and cannot be bound would not be bound for a pod either. */
+function hasTroubleWithVolume(claim: Claim, cluster: Cluster): boolean {
+  return staleVolumesFor(claim, cluster).length > 0 || nearFitsOf(claim, cluster).length > 0;
 }
 
 function isUsed(claim: Claim, cluster: Cluster): boolean {

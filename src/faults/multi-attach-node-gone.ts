@@ -116,6 +116,7 @@ function toFinding(node: string, holds: readonly Hold[], cluster: Cluster): Find
             attachment: attachment.name,
             uid: attachment.uid,
             because: 'multi-attach-node-gone',
+            ...(attachment.volumeName === undefined ? {} : { volume: attachment.volumeName }),
           }),
         ),
     manual: manualFor(node, sign !== undefined),

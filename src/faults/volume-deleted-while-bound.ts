@@ -1,13 +1,17 @@
 import { deletionTimestampOf, getCommand, nameOf, retainByHand, shellWord, some, withCount } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
-import { PROVISIONER_FINALIZER } from '../domain/csi.ts';
+import { driverOfVolume, PROVISIONER_FINALIZER } from '../domain/csi.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Claim, Pod, Volume } from '../domain/objects.ts';
 import { deletingForMs, isDeleting, isFinished } from '../domain/pod.ts';
+import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { snapshotClassOf } from '../domain/snapshot.ts';
 import { duration } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
+import { recreateVolumeObject } from '../remediations/recreate-volume-object.ts';
 import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { takeSnapshot } from '../remediations/take-snapshot.ts';
 
 interface Facts {
   readonly volume: string;
@@ -27,7 +31,7 @@ export const volumeDeletedWhileBound = defineFault<'volume-deleted-while-bound',
   severity: 'critical',
   rank: 6,
   needs: ['persistentvolumes', 'persistentvolumeclaims'],
-  uses: ['pods', 'volumeattachments'],
+  uses: ['pods', 'volumeattachments', 'volumesnapshotclasses'],
   words: {
     summary: (f) => `Volume ${f.volume} was deleted ${f.deletedFor} ago while claim ${f.claim} still uses it.`,
     explanation: (f) => {
@@ -83,9 +87,29 @@ function toFinding(volume: Volume, claim: Claim, cluster: Cluster): FindingDraft
       isProtected: volume.finalizers.includes(PROVISIONER_FINALIZER),
     },
     evidence: evidenceOf(volume, claim, pods),
-    offers: deletesData(volume) ? [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })] : [],
+    offers: offersFor(volume, claim, cluster),
     manual: manualFor(volume, claim),
   };
+}
+
+/** A copy while the claim still is bound and not deleted; the object anew only when its end can no longer cost the data. */
+function offersFor(volume: Volume, claim: Claim, cluster: Cluster): readonly OfferDraft[] {
+  const target = { volume: volume.name, uid: volume.uid };
+  const snapshotClass = snapshotClassOf(driverOfVolume(volume, cluster), cluster);
+  return [
+    ...(deletesData(volume) ? [setReclaimPolicyRetain.offer(target)] : []),
+    ...(snapshotClass
+      ? [
+          takeSnapshot.offer({
+            namespace: claim.namespace ?? '',
+            claim: claim.name,
+            uid: claim.uid,
+            snapshotClass: snapshotClass.name,
+          }),
+        ]
+      : []),
+    ...(volume.reclaimPolicy === 'Retain' ? [recreateVolumeObject.offer(target)] : []),
+  ];
 }
 
 function evidenceOf(volume: Volume, claim: Claim, pods: readonly Pod[]): readonly Evidence[] {

@@ -5,9 +5,11 @@ import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } 
 import type { Volume } from '../domain/objects.ts';
 import { deletingForMs } from '../domain/pod.ts';
 import { deletionErrorOf, type StuckReason, stuckDeletionOf } from '../domain/reclaim.ts';
+import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
+import { restartDriverPod } from '../remediations/restart-driver-pod.ts';
 
 interface Facts {
   readonly volume: string;
@@ -98,6 +100,7 @@ function toFinding(volume: Volume, finalizer: string, reason: StuckReason, clust
     evidence: evidenceOf(volume, finalizer, reason, cluster),
     progressSeconds: isProgress ? left / 1000 : undefined,
     offers: [
+      ...(reason === 'not-found' ? [] : restartsFor(volume, finalizer, cluster)),
       removeFinalizer.offer({
         resource: 'persistentvolumes',
         namespace: null,
@@ -109,6 +112,16 @@ function toFinding(volume: Volume, finalizer: string, reason: StuckReason, clust
     ],
     manual: isProgress ? waitByHand : manualFor(volume, finalizer),
   };
+}
+
+/** After a restart the owner of the finalizer looks at every volume once more. */
+function restartsFor(volume: Volume, finalizer: string, cluster: Cluster): readonly OfferDraft[] {
+  const driver = driverOfVolume(volume, cluster);
+  const workloads = new Set(sidecarsOf(volume, finalizer, cluster).map(({ workload }) => workload));
+  return [...workloads].flatMap(({ ref, name, uid }) => {
+    if (driver === undefined || (ref.kind !== 'Deployment' && ref.kind !== 'StatefulSet')) return [];
+    return [restartDriverPod.offer({ kind: ref.kind, namespace: ref.namespace ?? '', name, uid, driver })];
+  });
 }
 
 function sidecarsOf(volume: Volume, finalizer: string, cluster: Cluster) {

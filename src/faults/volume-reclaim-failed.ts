@@ -1,3 +1,4 @@
+import { staleReservationOf } from '../domain/binding.ts';
 import { isoOf, retainByHand, shellWord, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { driverOfVolume, isDriverInstalled, isSidecarDown, leaderLeases, sidecarsOfDriver } from '../domain/csi.ts';
@@ -44,7 +45,7 @@ export const volumeReclaimFailed = defineFault<'volume-reclaim-failed', Facts>({
     'leases',
     'nodes',
   ],
-  uses: ['events', 'deployments', 'statefulsets', 'daemonsets'],
+  uses: ['storageclasses', 'events', 'deployments', 'statefulsets', 'daemonsets'],
   words: {
     summary: (f) => {
       if (f.isProgress)
@@ -98,6 +99,8 @@ function isUnreclaimed(volume: Volume, cluster: Cluster): boolean {
   if (!isReleased && !isFailed) return false;
   if (cluster.attachmentsOfVolume(volume.name).length > 0 || cluster.claimOfVolume(volume)) return false;
   if (isOnMissingNode(volume, cluster) || stuckDeletionOf(volume, cluster)) return false;
+  // A claim asks for its old data by name: then it must not go, and that is the trouble.
+  if (staleReservationOf(volume, cluster)) return false;
   return !volume.csi || isDriverInstalled(volume.csi.driver, cluster);
 }
 

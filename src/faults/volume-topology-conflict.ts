@@ -3,19 +3,22 @@ import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Node, Pod, Volume } from '../domain/objects.ts';
 import { isDeleting, isUnscheduled, isWaiting, unscheduledMs, waitedMs } from '../domain/pod.ts';
+import { isOnMissingNode } from '../domain/reclaim.ts';
 import { uniqueRefs } from '../domain/ref.ts';
+import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { snapshotClassOf } from '../domain/snapshot.ts';
 import { minutes } from '../domain/time.ts';
 import {
   contradict,
   describePlace,
   nodesInReach,
-  nodesNamedBy,
   reachesAll,
   reservingTaintsAgainst,
   selectedAmong,
   stateTaintsAgainst,
 } from '../domain/topology.ts';
+import { takeSnapshot } from '../remediations/take-snapshot.ts';
 
 type Reason = 'no-node' | 'split' | 'pod-constraint';
 
@@ -54,7 +57,7 @@ export const volumeTopologyConflict = defineFault<'volume-topology-conflict', Fa
   severity: 'warning',
   rank: 7,
   needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'nodes'],
-  uses: ['events'],
+  uses: ['volumesnapshotclasses', 'events'],
   words: {
     summary: (f) => {
       const who = listed(f.pods);
@@ -203,10 +206,7 @@ function takingPart(volumes: readonly Volume[]): readonly Volume[] {
 
 /** A volume on the disk of a node that does not exist is a fault of its own: no other node could ever serve it. */
 function isLocalVolumeLost(volumes: readonly Volume[], places: Places, cluster: Cluster): boolean {
-  return volumes.some((volume) => {
-    const names = nodesNamedBy(volume);
-    return names.length > 0 && places.inReach([volume]).length === 0 && names.every((name) => !cluster.findNode(name));
-  });
+  return volumes.some((volume) => places.inReach([volume]).length === 0 && isOnMissingNode(volume, cluster));
 }
 
 /** What the judgement depends on: pods that are alike in it are one trouble. */
@@ -300,6 +300,7 @@ function toFinding(group: Group, cluster: Cluster): FindingDraft<Facts> {
     },
     evidence: evidenceOf(conflict, pods, cluster),
     progressSeconds: leftMs === undefined ? undefined : leftMs / 1000,
+    offers: leftMs === undefined ? offersFor(reason, volumes, cluster) : [],
     manual:
       leftMs === undefined
         ? manualFor(
@@ -308,6 +309,18 @@ function toFinding(group: Group, cluster: Cluster): FindingDraft<Facts> {
           )
         : [],
   };
+}
+
+/** A copy is how data comes to another place; where only the pod's own rules are in the way, nothing needs to move. */
+function offersFor(reason: Reason, volumes: readonly Volume[], cluster: Cluster): readonly OfferDraft[] {
+  if (reason === 'pod-constraint') return [];
+  return volumes.flatMap((volume) => {
+    const claim = cluster.claimOfVolume(volume);
+    const snapshotClass = snapshotClassOf(volume.csi?.driver, cluster);
+    if (!claim || claim.namespace === null || isDeleting(claim) || !snapshotClass) return [];
+    const { namespace, name, uid } = claim;
+    return [takeSnapshot.offer({ namespace, claim: name, uid, snapshotClass: snapshotClass.name })];
+  });
 }
 
 function evidenceOf(

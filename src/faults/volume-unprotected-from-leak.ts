@@ -3,6 +3,7 @@ import type { Cluster } from '../domain/cluster.ts';
 import {
   describeVersion,
   honorsReclaimPolicy,
+  idleSidecars,
   PROVISIONER_FINALIZER,
   type SidecarSeen,
   sidecarsOfDriver,
@@ -62,7 +63,9 @@ export const volumeUnprotectedFromLeak = defineFault<'volume-unprotected-from-le
     for (const group of groupsOf(unprotected, (volume) => volume.csi?.driver ?? '')) {
       const driver = group[0].csi?.driver ?? '';
       const provisioners = sidecarsOfDriver(driver, 'csi-provisioner', cluster);
-      if (provisioners.some((seen) => honorsReclaimPolicy(seen) === true)) continue;
+      // One that cannot be told from another driver's may be this driver's own.
+      const candidates = provisioners.length > 0 ? provisioners : idleSidecars(driver, 'csi-provisioner', cluster);
+      if (candidates.some((seen) => honorsReclaimPolicy(seen) === true)) continue;
       yield toFinding(driver, group, provisioners[0], cluster);
     }
   },

@@ -12,6 +12,7 @@ import type {
   CsiNode,
   DaemonSet,
   Deployment,
+  EndpointSlice,
   Job,
   JsonObject,
   Lease,
@@ -22,13 +23,21 @@ import type {
   ObjectTable,
   Pod,
   PodVolume,
+  Quota,
   ReplicaSet,
+  RoleBindingObject,
+  RoleObject,
+  Service,
   Snapshot,
+  SnapshotClass,
+  SnapshotContent,
   StatefulSet,
+  StorageCapacity,
   StorageClass,
   Taint,
   TemplateContainer,
   Volume,
+  WebhookConfiguration,
   Workload,
 } from '../domain/objects.ts';
 import { refOf } from '../domain/ref.ts';
@@ -113,6 +122,18 @@ function emptyTable(): Table {
     csidrivers: [],
     leases: [],
     volumesnapshots: [],
+    volumesnapshotcontents: [],
+    volumesnapshotclasses: [],
+    csistoragecapacities: [],
+    resourcequotas: [],
+    services: [],
+    endpointslices: [],
+    mutatingwebhookconfigurations: [],
+    validatingwebhookconfigurations: [],
+    clusterroles: [],
+    clusterrolebindings: [],
+    roles: [],
+    rolebindings: [],
     backendvolumes: [],
   };
 }
@@ -313,7 +334,25 @@ const templateContainers = z
   .array(z.object({ name: text, image: text, command: z.array(text).nullish(), args: z.array(text).nullish() }))
   .nullish();
 const template = z
-  .object({ spec: z.object({ containers: templateContainers, initContainers: templateContainers }).nullish() })
+  .object({
+    metadata: z.object({ annotations: map }).nullish(),
+    spec: z
+      .object({
+        containers: templateContainers,
+        initContainers: templateContainers,
+        serviceAccountName: text,
+        serviceAccount: text,
+        volumes: z
+          .array(
+            z.object({
+              hostPath: z.object({ path: text }).nullish(),
+              persistentVolumeClaim: z.object({ claimName: text }).nullish(),
+            }),
+          )
+          .nullish(),
+      })
+      .nullish(),
+  })
   .nullish();
 
 /** Native sidecars are init containers, so both lists count. */
@@ -342,6 +381,8 @@ const containerStatuses = z
         })
         .partial()
         .nullish(),
+      restartCount: integer,
+      lastState: z.object({ terminated: z.object({ reason: text, message: text }).nullish() }).nullish(),
     }),
   )
   .nullish();
@@ -356,7 +397,21 @@ function toContainers(raw: z.infer<typeof containerStatuses>): readonly Containe
   });
 }
 
+function toLastEnds(raw: z.infer<typeof containerStatuses>): Pod['lastEnds'] {
+  return (raw ?? []).flatMap(({ name, lastState }) => {
+    const end = lastState?.terminated;
+    return end ? [{ container: name ?? '', reason: end.reason ?? '', message: end.message ?? '' }] : [];
+  });
+}
+
 const images = z.array(z.object({ image: text })).nullish();
+
+/** A ConfigMap or Secret is only named here: neither is ever read. */
+const namedSource = z.object({ name: text, optional: flag }).nullish();
+
+function toSource(kind: 'ConfigMap' | 'Secret', name: string | null | undefined, optional: boolean | null | undefined) {
+  return name && !optional ? [{ kind, name }] : [];
+}
 
 const rawPod = z.object({
   metadata,
@@ -380,6 +435,9 @@ const rawPod = z.object({
             .nullish(),
         })
         .nullish(),
+      serviceAccountName: text,
+      serviceAccount: text,
+      securityContext: z.object({ fsGroup: integer, fsGroupChangePolicy: text }).nullish(),
       volumes: z
         .array(
           z.object({
@@ -387,6 +445,11 @@ const rawPod = z.object({
             persistentVolumeClaim: z.object({ claimName: z.string() }).nullish(),
             ephemeral: z.object({}).nullish(),
             csi: z.object({ driver: z.string() }).nullish(),
+            configMap: namedSource,
+            secret: z.object({ secretName: text, optional: flag }).nullish(),
+            projected: z
+              .object({ sources: z.array(z.object({ configMap: namedSource, secret: namedSource })).nullish() })
+              .nullish(),
           }),
         )
         .nullish(),
@@ -404,6 +467,7 @@ const rawPod = z.object({
 });
 
 function toPod(meta: ObjectMeta, { spec, status }: z.infer<typeof rawPod>): Pod {
+  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   return {
     ...meta,
     nodeName: spec?.nodeName || undefined,
@@ -416,9 +480,17 @@ function toPod(meta: ObjectMeta, { spec, status }: z.infer<typeof rawPod>): Pod 
         claimName: volume.persistentVolumeClaim?.claimName ?? (ephemeral ? `${meta.name}-${volume.name}` : undefined),
         ephemeral,
         inlineDriver: volume.csi?.driver,
+        sources: [
+          ...toSource('ConfigMap', volume.configMap?.name, volume.configMap?.optional),
+          ...toSource('Secret', volume.secret?.secretName, volume.secret?.optional),
+          ...(volume.projected?.sources ?? []).flatMap(({ configMap, secret }) => [
+            ...toSource('ConfigMap', configMap?.name, configMap?.optional),
+            ...toSource('Secret', secret?.name, secret?.optional),
+          ]),
+        ],
       };
     }),
-    containers: [...toContainers(status?.initContainerStatuses), ...toContainers(status?.containerStatuses)],
+    containers: toContainers(statuses),
     images: [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].flatMap(({ image }) =>
       image ? [image] : [],
     ),
@@ -436,6 +508,11 @@ function toPod(meta: ObjectMeta, { spec, status }: z.infer<typeof rawPod>): Pod 
     })),
     schedulerName: spec?.schedulerName ?? 'default-scheduler',
     terminationGraceSeconds: spec?.terminationGracePeriodSeconds ?? 30,
+    fsGroup: spec?.securityContext?.fsGroup ?? undefined,
+    fsGroupChangePolicy: spec?.securityContext?.fsGroupChangePolicy ?? '',
+    serviceAccount: spec?.serviceAccountName || spec?.serviceAccount || 'default',
+    restarts: statuses.reduce((sum, container) => sum + (container.restartCount ?? 0), 0),
+    lastEnds: toLastEnds(statuses),
   };
 }
 
@@ -458,7 +535,15 @@ const rawClaim = z.object({
       dataSourceRef: z.object({ apiGroup: text, kind: z.string(), name: z.string(), namespace: text }).nullish(),
     })
     .nullish(),
-  status: z.object({ phase: text, capacity: quantities }).nullish(),
+  status: z
+    .object({
+      phase: text,
+      capacity: quantities,
+      conditions,
+      allocatedResourceStatuses: quantities,
+      allocatedResources: quantities,
+    })
+    .nullish(),
 });
 
 const rawSpec = z.object({ spec: z.custom<JsonObject>(isRecord) });
@@ -485,6 +570,9 @@ function toClaim(meta: ObjectMeta, { spec, status }: z.infer<typeof rawClaim>, o
       : undefined,
     hasSelector: Boolean(spec?.selector),
     spec: whole.success ? whole.data.spec : {},
+    conditions: toConditions(status?.conditions),
+    resizeStatus: status?.allocatedResourceStatuses?.storage ?? '',
+    allocated: status?.allocatedResources?.storage ?? undefined,
   };
 }
 
@@ -514,6 +602,17 @@ const volumeSources = [
   'vsphereVolume',
 ];
 
+const secretRef = z.object({ namespace: text, name: text }).nullish();
+
+/** What the Secrets of a CSI volume are for, by the field that names them; only their names are kept. */
+const secretUses = {
+  nodeStage: 'nodeStageSecretRef',
+  nodePublish: 'nodePublishSecretRef',
+  nodeExpand: 'nodeExpandSecretRef',
+  controllerPublish: 'controllerPublishSecretRef',
+  controllerExpand: 'controllerExpandSecretRef',
+} as const;
+
 const rawVolume = z.object({
   metadata,
   spec: z
@@ -524,7 +623,20 @@ const rawVolume = z.object({
       volumeMode: text,
       capacity: quantities,
       claimRef: z.object({ namespace: text, name: z.string(), uid: text }).nullish(),
-      csi: z.object({ driver: z.string(), volumeHandle: text, fsType: text }).nullish(),
+      csi: z
+        .object({
+          driver: z.string(),
+          volumeHandle: text,
+          fsType: text,
+          volumeAttributes: map,
+          nodeStageSecretRef: secretRef,
+          nodePublishSecretRef: secretRef,
+          nodeExpandSecretRef: secretRef,
+          controllerPublishSecretRef: secretRef,
+          controllerExpandSecretRef: secretRef,
+        })
+        .nullish(),
+      nfs: z.object({ server: text }).nullish(),
       nodeAffinity: z.object({ required: z.object({ nodeSelectorTerms: selectorTerms }).nullish() }).nullish(),
       mountOptions: texts,
     })
@@ -532,7 +644,9 @@ const rawVolume = z.object({
   status: z.object({ phase: text, message: text, lastPhaseTransitionTime: time }).nullish(),
 });
 
-function toVolume(meta: ObjectMeta, { spec, status }: z.infer<typeof rawVolume>): Volume {
+function toVolume(meta: ObjectMeta, { spec, status }: z.infer<typeof rawVolume>, original: unknown): Volume {
+  const attributes = toMap(spec?.csi?.volumeAttributes);
+  const whole = rawSpec.safeParse(original);
   return {
     ...meta,
     phase: status?.phase ?? 'Pending',
@@ -552,7 +666,34 @@ function toVolume(meta: ObjectMeta, { spec, status }: z.infer<typeof rawVolume>)
     source: volumeSources.find((source) => isRecord(spec?.[source])) ?? '',
     nodeTerms: toTerms(spec?.nodeAffinity?.required?.nodeSelectorTerms),
     mountOptions: spec?.mountOptions ?? [],
+    server: spec?.nfs?.server || serverOf(attributes),
+    attributes,
+    spec: whole.success ? whole.data.spec : {},
+    secretRefs: toSecretRefs(spec?.csi),
   };
+}
+
+/**
+ * csi-driver-nfs says `server: host`; csi-driver-smb says `source: //host/share`, others `source: host:/export`. What a
+ * driver calls `source` for another reason names no host and is left out.
+ */
+function serverOf({ server, source }: Readonly<Record<string, string>>): string | undefined {
+  if (server) return server;
+  const host = /^(?:[a-z]+:)?\/\/([^/:]+)|^(\[[^\]]+\]|[^/:[\]]+):\/|^([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)$/.exec(
+    source ?? '',
+  );
+  return host?.[1] ?? host?.[2] ?? host?.[3];
+}
+
+type RawCsiSource = NonNullable<z.infer<typeof rawVolume>['spec']>['csi'];
+
+function toSecretRefs(csi: RawCsiSource): Readonly<Record<string, string>> {
+  const refs: Record<string, string> = {};
+  for (const [use, field] of Object.entries(secretUses)) {
+    const ref = csi?.[field];
+    if (ref?.name) refs[use] = `${ref.namespace ?? ''}/${ref.name}`;
+  }
+  return refs;
 }
 
 const attachmentError = z.object({ time, message: text, errorCode: integer }).nullish();
@@ -679,6 +820,13 @@ const rawClass = z.object({
   volumeBindingMode: text,
   allowVolumeExpansion: flag,
   parameters: map,
+  allowedTopologies: z
+    .array(
+      z.object({
+        matchLabelExpressions: z.array(z.object({ key: z.string(), values: z.array(text).nullish() })).nullish(),
+      }),
+    )
+    .nullish(),
 });
 
 function toClass(meta: ObjectMeta, raw: z.infer<typeof rawClass>): StorageClass {
@@ -692,6 +840,13 @@ function toClass(meta: ObjectMeta, raw: z.infer<typeof rawClass>): StorageClass 
       (key) => meta.annotations[key] === 'true',
     ),
     parameters: toMap(raw.parameters),
+    allowedTopologies: (raw.allowedTopologies ?? []).map((term) =>
+      (term.matchLabelExpressions ?? []).map(({ key, values }) => ({
+        key,
+        operator: 'In',
+        values: (values ?? []).map((value) => value ?? ''),
+      })),
+    ),
   };
 }
 
@@ -719,6 +874,8 @@ interface RawWorkload {
 }
 
 function toWorkload(meta: ObjectMeta, { spec, status }: RawWorkload): Workload {
+  const pod = spec?.template?.spec;
+  const volumes = pod?.volumes ?? [];
   return {
     ...meta,
     replicas: spec?.replicas ?? status?.desiredNumberScheduled ?? 1,
@@ -726,6 +883,10 @@ function toWorkload(meta: ObjectMeta, { spec, status }: RawWorkload): Workload {
     updatedReplicas: status?.updatedReplicas ?? status?.updatedNumberScheduled ?? 0,
     containers: toTemplateContainers(spec?.template),
     selector: toMap(spec?.selector?.matchLabels),
+    serviceAccount: pod?.serviceAccountName || pod?.serviceAccount || 'default',
+    hostPaths: volumes.flatMap(({ hostPath }) => (hostPath?.path ? [hostPath.path] : [])),
+    claimNames: volumes.flatMap(({ persistentVolumeClaim: claim }) => (claim?.claimName ? [claim.claimName] : [])),
+    templateAnnotations: toMap(spec?.template?.metadata?.annotations),
   };
 }
 
@@ -761,7 +922,16 @@ const rawStatefulSet = z.object({
       ...workloadSpec,
       podManagementPolicy: text,
       ordinals: z.object({ start: integer }).nullish(),
-      volumeClaimTemplates: z.array(z.object({ metadata: z.object({ name: z.string() }) })).nullish(),
+      volumeClaimTemplates: z
+        .array(
+          z.object({
+            metadata: z.object({ name: z.string(), annotations: map }),
+            spec: z
+              .object({ storageClassName: text, resources: z.object({ requests: quantities }).nullish() })
+              .nullish(),
+          }),
+        )
+        .nullish(),
       persistentVolumeClaimRetentionPolicy: z.object({ whenScaled: text, whenDeleted: text }).nullish(),
     })
     .nullish(),
@@ -770,11 +940,21 @@ const rawStatefulSet = z.object({
 
 function toStatefulSet(meta: ObjectMeta, raw: z.infer<typeof rawStatefulSet>): StatefulSet {
   const { spec } = raw;
+  const templates = spec?.volumeClaimTemplates ?? [];
   return {
     ...toWorkload(meta, raw),
     podManagement: spec?.podManagementPolicy === 'Parallel' ? 'Parallel' : 'OrderedReady',
     startOrdinal: spec?.ordinals?.start ?? 0,
-    claimTemplates: (spec?.volumeClaimTemplates ?? []).map((claim) => claim.metadata.name),
+    claimTemplates: templates.map((claim) => claim.metadata.name),
+    templateRequests: Object.fromEntries(
+      templates.map((claim) => [
+        claim.metadata.name,
+        {
+          storage: claim.spec?.resources?.requests?.storage ?? undefined,
+          className: claim.metadata.annotations?.[BETA_CLASS] ?? claim.spec?.storageClassName ?? undefined,
+        },
+      ]),
+    ),
     whenScaled: spec?.persistentVolumeClaimRetentionPolicy?.whenScaled ?? 'Retain',
     whenDeleted: spec?.persistentVolumeClaimRetentionPolicy?.whenDeleted ?? 'Retain',
   };
@@ -827,6 +1007,163 @@ function toSnapshot(meta: ObjectMeta, { spec, status }: z.infer<typeof rawSnapsh
     className: spec?.volumeSnapshotClassName || undefined,
     contentName: status?.boundVolumeSnapshotContentName || undefined,
     errorMessage: status?.error ? (status.error.message ?? '') : undefined,
+  };
+}
+
+const rawSnapshotContent = z.object({
+  metadata,
+  spec: z
+    .object({
+      driver: text,
+      deletionPolicy: text,
+      volumeSnapshotRef: z.object({ namespace: text, name: text, uid: text }).nullish(),
+      source: z.object({ volumeHandle: text, snapshotHandle: text }).nullish(),
+    })
+    .nullish(),
+  status: z.object({ readyToUse: flag, snapshotHandle: text, error: z.object({ message: text }).nullish() }).nullish(),
+});
+
+function toSnapshotContent(meta: ObjectMeta, { spec, status }: z.infer<typeof rawSnapshotContent>): SnapshotContent {
+  const ref = spec?.volumeSnapshotRef;
+  return {
+    ...meta,
+    driver: spec?.driver ?? '',
+    deletionPolicy: spec?.deletionPolicy ?? '',
+    ready: status?.readyToUse ?? false,
+    snapshotRef: ref?.name ? { namespace: ref.namespace ?? '', name: ref.name, uid: ref.uid || undefined } : undefined,
+    sourceHandle: spec?.source?.volumeHandle || spec?.source?.snapshotHandle || undefined,
+    snapshotHandle: status?.snapshotHandle || undefined,
+    errorMessage: status?.error ? (status.error.message ?? '') : undefined,
+  };
+}
+
+const rawSnapshotClass = z.object({ metadata, driver: text, deletionPolicy: text, parameters: map });
+
+function toSnapshotClass(meta: ObjectMeta, raw: z.infer<typeof rawSnapshotClass>): SnapshotClass {
+  return {
+    ...meta,
+    driver: raw.driver ?? '',
+    deletionPolicy: raw.deletionPolicy ?? '',
+    isDefault: meta.annotations['snapshot.storage.kubernetes.io/is-default-class'] === 'true',
+    parameters: toMap(raw.parameters),
+  };
+}
+
+const rawCapacity = z.object({
+  metadata,
+  storageClassName: text,
+  capacity: text,
+  maximumVolumeSize: text,
+  nodeTopology: z.object({ matchLabels: map, matchExpressions: requirements }).nullish(),
+});
+
+function toCapacity(meta: ObjectMeta, raw: z.infer<typeof rawCapacity>): StorageCapacity {
+  return {
+    ...meta,
+    className: raw.storageClassName ?? '',
+    capacity: raw.capacity ?? undefined,
+    maximumVolumeSize: raw.maximumVolumeSize ?? undefined,
+    nodeTopology: raw.nodeTopology
+      ? {
+          labels: toMap(raw.nodeTopology.matchLabels),
+          expressions: toRequirements(raw.nodeTopology.matchExpressions),
+        }
+      : undefined,
+  };
+}
+
+const rawQuota = z.object({
+  metadata,
+  spec: z.object({ hard: map }).nullish(),
+  status: z.object({ hard: map, used: map }).nullish(),
+});
+
+/** Admission counts against `status.hard`; it is the spec's until the quota controller has seen a change. */
+function toQuota(meta: ObjectMeta, { spec, status }: z.infer<typeof rawQuota>): Quota {
+  return { ...meta, hard: toMap(status?.hard ?? spec?.hard), used: toMap(status?.used) };
+}
+
+const rawService = z.object({ metadata, spec: z.object({ selector: map, clusterIP: text }).nullish() });
+
+function toService(meta: ObjectMeta, { spec }: z.infer<typeof rawService>): Service {
+  return { ...meta, selector: toMap(spec?.selector), clusterIp: spec?.clusterIP ?? '' };
+}
+
+const rawEndpointSlice = z.object({
+  metadata,
+  endpoints: z.array(z.object({ addresses: texts, conditions: z.object({ ready: flag }).nullish() })).nullish(),
+});
+
+function toEndpointSlice(meta: ObjectMeta, { endpoints }: z.infer<typeof rawEndpointSlice>): EndpointSlice {
+  return {
+    ...meta,
+    serviceName: meta.labels['kubernetes.io/service-name'] ?? '',
+    // An unknown readiness is to be taken as ready (discovery/v1 EndpointConditions).
+    endpoints: (endpoints ?? []).map(({ addresses, conditions: said }) => ({
+      addresses: addresses ?? [],
+      ready: said?.ready ?? true,
+    })),
+  };
+}
+
+const rawWebhooks = z.object({
+  metadata,
+  webhooks: z
+    .array(
+      z.object({
+        name: text,
+        failurePolicy: text,
+        clientConfig: z.object({ service: z.object({ namespace: text, name: text }).nullish() }).nullish(),
+      }),
+    )
+    .nullish(),
+});
+
+function toWebhooks(meta: ObjectMeta, raw: z.infer<typeof rawWebhooks>): WebhookConfiguration {
+  return {
+    ...meta,
+    webhooks: (raw.webhooks ?? []).map(({ name, failurePolicy, clientConfig }) => {
+      const service = clientConfig?.service;
+      return {
+        name: name ?? '',
+        failurePolicy: failurePolicy ?? 'Fail',
+        service: service?.name ? { namespace: service.namespace ?? '', name: service.name } : undefined,
+      };
+    }),
+  };
+}
+
+const rawRole = z.object({
+  metadata,
+  rules: z.array(z.object({ apiGroups: texts, resources: texts, verbs: texts })).nullish(),
+});
+
+function toRole(meta: ObjectMeta, { rules }: z.infer<typeof rawRole>): RoleObject {
+  return {
+    ...meta,
+    rules: (rules ?? []).map((rule) => ({
+      apiGroups: rule.apiGroups ?? [],
+      resources: rule.resources ?? [],
+      verbs: rule.verbs ?? [],
+    })),
+  };
+}
+
+const rawRoleBinding = z.object({
+  metadata,
+  roleRef: z.object({ kind: text, name: text }),
+  subjects: z.array(z.object({ kind: text, name: text, namespace: text })).nullish(),
+});
+
+function toRoleBinding(meta: ObjectMeta, { roleRef, subjects }: z.infer<typeof rawRoleBinding>): RoleBindingObject {
+  return {
+    ...meta,
+    role: { kind: roleRef.kind ?? '', name: roleRef.name ?? '' },
+    subjects: (subjects ?? []).map(({ kind, name, namespace }) => ({
+      kind: kind ?? '',
+      name: name ?? '',
+      namespace: namespace || undefined,
+    })),
   };
 }
 
@@ -909,8 +1246,8 @@ const parsers: Readonly<Record<ResourceName, Parser>> = {
   persistentvolumeclaims: define('persistentvolumeclaims', rawClaim, (meta, raw, table, original) =>
     table.persistentvolumeclaims.push(toClaim(meta, raw, original)),
   ),
-  persistentvolumes: define('persistentvolumes', rawVolume, (meta, raw, table) =>
-    table.persistentvolumes.push(toVolume(meta, raw)),
+  persistentvolumes: define('persistentvolumes', rawVolume, (meta, raw, table, original) =>
+    table.persistentvolumes.push(toVolume(meta, raw, original)),
   ),
   nodes: define('nodes', rawNode, (meta, raw, table) => table.nodes.push(toNode(meta, raw))),
   namespaces: define('namespaces', rawNamespace, (meta, raw, table) => table.namespaces.push(toNamespace(meta, raw))),
@@ -940,6 +1277,36 @@ const parsers: Readonly<Record<ResourceName, Parser>> = {
   leases: define('leases', rawLease, (meta, raw, table) => table.leases.push(toLease(meta, raw))),
   volumesnapshots: define('volumesnapshots', rawSnapshot, (meta, raw, table) =>
     table.volumesnapshots.push(toSnapshot(meta, raw)),
+  ),
+  volumesnapshotcontents: define('volumesnapshotcontents', rawSnapshotContent, (meta, raw, table) =>
+    table.volumesnapshotcontents.push(toSnapshotContent(meta, raw)),
+  ),
+  volumesnapshotclasses: define('volumesnapshotclasses', rawSnapshotClass, (meta, raw, table) =>
+    table.volumesnapshotclasses.push(toSnapshotClass(meta, raw)),
+  ),
+  csistoragecapacities: define('csistoragecapacities', rawCapacity, (meta, raw, table) =>
+    table.csistoragecapacities.push(toCapacity(meta, raw)),
+  ),
+  resourcequotas: define('resourcequotas', rawQuota, (meta, raw, table) =>
+    table.resourcequotas.push(toQuota(meta, raw)),
+  ),
+  services: define('services', rawService, (meta, raw, table) => table.services.push(toService(meta, raw))),
+  endpointslices: define('endpointslices', rawEndpointSlice, (meta, raw, table) =>
+    table.endpointslices.push(toEndpointSlice(meta, raw)),
+  ),
+  mutatingwebhookconfigurations: define('mutatingwebhookconfigurations', rawWebhooks, (meta, raw, table) =>
+    table.mutatingwebhookconfigurations.push(toWebhooks(meta, raw)),
+  ),
+  validatingwebhookconfigurations: define('validatingwebhookconfigurations', rawWebhooks, (meta, raw, table) =>
+    table.validatingwebhookconfigurations.push(toWebhooks(meta, raw)),
+  ),
+  clusterroles: define('clusterroles', rawRole, (meta, raw, table) => table.clusterroles.push(toRole(meta, raw))),
+  clusterrolebindings: define('clusterrolebindings', rawRoleBinding, (meta, raw, table) =>
+    table.clusterrolebindings.push(toRoleBinding(meta, raw)),
+  ),
+  roles: define('roles', rawRole, (meta, raw, table) => table.roles.push(toRole(meta, raw))),
+  rolebindings: define('rolebindings', rawRoleBinding, (meta, raw, table) =>
+    table.rolebindings.push(toRoleBinding(meta, raw)),
   ),
   backendvolumes: define('backendvolumes', rawBackendVolume, (meta, raw, table) =>
     table.backendvolumes.push(toBackendVolume(meta, raw)),

@@ -1,6 +1,23 @@
+import { isIP } from 'node:net';
+import { SELECTED_NODE } from '../domain/claim.ts';
 import { Cluster, type ClusterIdentity, type ClusterInput, type PodCoverage, type Unread } from '../domain/cluster.ts';
+import { podsOfWorkload, sidecars } from '../domain/csi.ts';
 import { absurd, Refused, Transient } from '../domain/errors.ts';
-import { emptyObjects, type JsonObject, type ObjectMeta, type ObjectTable } from '../domain/objects.ts';
+import {
+  type Attachment,
+  type Claim,
+  type ClusterEvent,
+  emptyObjects,
+  type JsonObject,
+  type ObjectMeta,
+  type ObjectTable,
+  type Pod,
+  type StatefulSet,
+  type TemplateContainer,
+  type Volume,
+  type Workload,
+} from '../domain/objects.ts';
+import { isBeyondGrace, isFinished, isWaiting } from '../domain/pod.ts';
 import { refKey } from '../domain/ref.ts';
 import { findResourceOfKind, type ResourceName, resourceNames, resources } from '../domain/resources.ts';
 import { buildScope, type Scope, type ScopeRef } from '../domain/scope.ts';
@@ -26,6 +43,10 @@ const LARGE_PAGE = 5_000;
 const pageSizes: Readonly<Partial<Record<ResourceName, number>>> = { pods: 1_000, volumeattachments: 10_000 };
 /** More namespaces than this on a chain are read as a whole. */
 const MOST_NAMESPACES = 3;
+/** Nodes on which a pod of the chain waits, whose pods are read. */
+const MOST_NODES = 2;
+/** Ordinals of a StatefulSet that are looked at for a missing claim. */
+const MOST_ORDINALS = 100;
 /** More volumes than this on a chain are listed instead of read one by one. */
 const MOST_VOLUMES = 3;
 
@@ -35,12 +56,28 @@ const MOST_VOLUMES = 3;
  */
 const firstOfNamespace: readonly ResourceName[] = ['persistentvolumeclaims', 'pods'];
 const firstClusterWide: readonly ResourceName[] = ['volumeattachments', 'nodes', 'leases'];
-/** Workloads of the chain live in its namespaces; those of a driver, which only a reclaim asks for, live anywhere. */
+/** Workloads of the chain live in its namespaces; those of a driver live anywhere. */
 const workloads: readonly ResourceName[] = ['replicasets', 'statefulsets', 'deployments'];
 const driverWorkloads: readonly ResourceName[] = ['statefulsets', 'deployments', 'daemonsets'];
-const nextClusterWide: readonly ResourceName[] = ['csidrivers', 'storageclasses'];
-const lateOfNamespace: readonly ResourceName[] = ['events', 'jobs', 'horizontalpodautoscalers', 'volumesnapshots'];
-const lateClusterWide: readonly ResourceName[] = ['csinodes'];
+const nextClusterWide: readonly ResourceName[] = ['csidrivers', 'csinodes', 'storageclasses'];
+const nextOfNamespace: readonly ResourceName[] = ['volumesnapshots', 'resourcequotas'];
+const lateClusterWide: readonly ResourceName[] = ['volumesnapshotcontents', 'csistoragecapacities'];
+const lateOfNamespace: readonly ResourceName[] = ['jobs', 'horizontalpodautoscalers'];
+const webhookKinds: readonly ResourceName[] = ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'];
+/** What stands behind a server or a webhook: who selects the pods, which of them are ready, and whose they are. */
+const serverKinds: readonly ResourceName[] = [
+  'endpointslices',
+  'services',
+  'deployments',
+  'daemonsets',
+  'statefulsets',
+];
+const rightsKinds: readonly ResourceName[] = ['clusterrolebindings', 'clusterroles', 'rolebindings', 'roles'];
+const snapshotKinds: ReadonlySet<ResourceName> = new Set([
+  'volumesnapshots',
+  'volumesnapshotcontents',
+  'volumesnapshotclasses',
+]);
 
 /** No more requests are left; what was asked for next is unread. */
 class OverBudget extends Error {
@@ -185,13 +222,26 @@ class Reading implements Meter {
       await this.#readNamespaces(firstOfNamespace);
       if (this.#requests === before) break;
     }
+    await this.#readClaimsElsewhere(scope);
     await this.#readPodsOfDeadNodes();
-    if (this.#isReclaiming()) await this.#listAll(driverWorkloads);
+    await this.#readNamespaces(['events']);
+    await this.#readEventsOfDefault();
+    await this.#readDriverWorkloads();
     await this.#readNamespaces(workloads);
     await this.#listAll(nextClusterWide);
-    await this.#readNamespaces(lateOfNamespace);
+    await this.#readNamespaces(nextOfNamespace);
+    // A snapshot that waits is known only now.
+    await this.#readDriverWorkloads();
+    await this.#readVolumes();
+    if (this.#chain().snapshots.length > 0) await this.#listAll(['volumesnapshotcontents', 'volumesnapshotclasses']);
     await this.#listAll(lateClusterWide);
-    await this.#readEventsOfVolumes();
+    // From here on it is known what the components said, so what a refusal or a webhook needs can be told.
+    for (const kind of webhookKinds) await this.#listAll([kind]);
+    await this.#readServers();
+    await this.#listAll(rightsKinds);
+    await this.#readPodsOfDrivers();
+    await this.#readNamespaces(lateOfNamespace);
+    await this.#readSnapshotClasses();
     await this.#readNamespaceObject(scope);
     this.#explainPartial();
   }
@@ -203,6 +253,21 @@ class Reading implements Meter {
       4,
       (kind) => this.#list(kind, null),
     );
+  }
+
+  /**
+   * Claims that no reference leads to: those that name a volume or a node which does not exist, and clones in other
+   * namespaces of a claim that waits for them.
+   */
+  async #readClaimsElsewhere({ kind, name }: TargetedScope): Promise<void> {
+    const cluster = this.#partial();
+    const isMissing =
+      (kind === 'PersistentVolume' && cluster.findVolume(name) === undefined) ||
+      (kind === 'Node' && cluster.findNode(name) === undefined);
+    const isCloned = this.#chain().claims.some(
+      (claim) => claim.deletedAt !== undefined && claim.finalizers.includes(CLONE_SOURCE),
+    );
+    if (isMissing || isCloned) await this.#list('persistentvolumeclaims', null);
   }
 
   /** The object that the question is about, when it is not among what is listed anyway. */
@@ -275,19 +340,79 @@ class Reading implements Meter {
     const ownedBy = (owner: string) => chain.pods.some((pod) => pod.owners.some(({ kind: of }) => of === owner));
     switch (kind) {
       case 'replicasets':
+        return (
+          asked === 'Deployment' || ownedBy('ReplicaSet') || (asked === 'Namespace' && chain.deployments.length > 0)
+        );
       case 'deployments':
-        return asked === 'Deployment' || asked === 'Namespace' || ownedBy('ReplicaSet') || this.#isReclaiming();
-      case 'storageclasses':
-        return asked === 'StorageClass' || chain.claims.some((claim) => claim.phase !== 'Bound');
+        return (
+          asked === 'Deployment' ||
+          asked === 'Namespace' ||
+          ownedBy('ReplicaSet') ||
+          this.#isForDriver(chain) ||
+          this.#serverNamespaces(chain).length > 0
+        );
+      case 'statefulsets':
+        return (
+          asked === 'StatefulSet' ||
+          asked === 'Namespace' ||
+          ownedBy('StatefulSet') ||
+          // One of its claims may have outlived its pods.
+          chain.claims.some((claim) => /-\d+$/.test(claim.name)) ||
+          this.#isOrdinalAsked() ||
+          this.#isForDriver(chain) ||
+          this.#serverNamespaces(chain).length > 0
+        );
       case 'daemonsets':
+        return this.#isForDriver(chain) || this.#serverNamespaces(chain).length > 0 || this.#isForNodePlugin(chain);
+      case 'storageclasses':
+        return asked === 'StorageClass' || chain.claims.some((claim) => claim.phase !== 'Bound' || isResizing(claim));
       case 'csinodes':
-        return this.#isReclaiming();
+        return (
+          this.#isForDriver(chain) ||
+          chain.pods.some(isTroubled) ||
+          chain.claims.some(isPending) ||
+          // A machine is gone for good only when its CSINode is gone as well.
+          chain.attachments.some((attachment) => attachment.deletedAt !== undefined || !attachment.attached)
+        );
       case 'volumesnapshots':
-        return asked === 'VolumeSnapshot' || chain.claims.some((claim) => claim.deletedAt !== undefined);
+        return (
+          asked === 'VolumeSnapshot' ||
+          // A claim on which all is well may have a snapshot on which it is not.
+          (asked === 'PersistentVolumeClaim' &&
+            !this.#isForDriver(chain) &&
+            !chain.pods.some(isTroubled) &&
+            chain.claims.every((claim) => claim.phase === 'Bound')) ||
+          chain.claims.some((claim) => claim.deletedAt !== undefined || isRestore(claim)) ||
+          (chain.claims.some((claim) => this.#isXfs(claim)) && this.#failsToMount(chain)) ||
+          this.#deletingNamespace()
+        );
+      case 'volumesnapshotcontents':
+        return chain.snapshots.length > 0 || chain.claims.some(isRestore);
+      case 'volumesnapshotclasses':
+        return chain.snapshots.length > 0 || chain.claims.some(isRestore) || this.#mayCopyFirst(chain);
+      case 'csistoragecapacities':
+        return chain.pods.some((pod) => isUnscheduled(pod) && this.#usesUnbound(pod));
+      case 'resourcequotas':
+        return this.#isMissingAsked() || this.#lacksClaim(chain);
+      case 'mutatingwebhookconfigurations':
+        return this.#isSaid(chain, /webhook/i);
+      case 'validatingwebhookconfigurations':
+        return this.#isSaid(chain, /webhook/i) && !this.#areHooksKnown(chain);
+      case 'services':
+      case 'endpointslices':
+        return this.#serverNamespaces(chain).length > 0;
+      case 'clusterroles':
+      case 'clusterrolebindings':
+        return this.#isSaid(chain, REFUSED);
+      case 'roles':
+      case 'rolebindings':
+        return this.#isSaid(chain, REFUSED_IN_NAMESPACE);
       case 'horizontalpodautoscalers':
-        return chain.deployments.length > 0;
+        return chain.deployments.length > 0 || chain.statefulSets.some(() => chain.claims.some(isResizing));
       case 'jobs':
         return ownedBy('Job');
+      case 'namespaces':
+        return asked === 'Namespace' || this.#deletingNamespace();
       default:
         return true;
     }
@@ -295,15 +420,217 @@ class Reading implements Meter {
 
   /** A volume that is being given back: its driver's own workloads then say why it does not go. */
   #isReclaiming(): boolean {
-    return this.#chain().volumes.some(
-      (volume) => volume.deletedAt !== undefined || volume.phase === 'Released' || volume.phase === 'Failed',
+    return this.#chain().volumes.some(isGivenBack);
+  }
+
+  /**
+   * Whether the chain waits, without an answer, for something that a driver's sidecars do: a reclaim, an attach or detach,
+   * a provisioning, a snapshot. Their workloads, which live in any namespace, then say why it does not come.
+   */
+  #isForDriver(chain: Scope): boolean {
+    return (
+      chain.volumes.some(
+        (volume) =>
+          isForReclaim(volume) && !isAttachedIn(chain, volume) && !this.#hasWordOf(volume, 'VolumeFailedDelete'),
+      ) ||
+      chain.attachments.some(isUnanswered) ||
+      chain.claims.some(
+        (claim) => isPending(claim) && isHandedOver(claim) && !this.#hasWordOf(claim, 'ProvisioningFailed'),
+      ) ||
+      chain.snapshots.some((snapshot) => !snapshot.ready && snapshot.errorMessage === undefined)
     );
+  }
+
+  /** Where nothing on the chain is a snapshot, the classes only serve the offer to make one. */
+  async #readSnapshotClasses(): Promise<void> {
+    const chain = this.#chain();
+    if (!this.#matters('volumesnapshotclasses', chain)) return;
+    await this.#list('volumesnapshotclasses', null, chain.snapshots.length === 0 && !chain.claims.some(isRestore));
+  }
+
+  /** A provisioner that has refused a short while ago works. */
+  #hasWordOf(object: Claim | Volume, reason: string): boolean {
+    return this.#table.events.some(
+      (event) => event.about.uid === object.uid && event.reason === reason && this.#now() - event.lastAt < RECENT_MS,
+    );
+  }
+
+  /** A copy of the data is offered before it is put at risk: a volume that was deleted, a pod that must move, a mount that fails. */
+  #mayCopyFirst(chain: Scope): boolean {
+    if (chain.volumes.some((volume) => volume.deletedAt !== undefined && volume.phase === 'Bound')) return true;
+    const cluster = this.#partial();
+    return chain.pods.some((pod) => {
+      if (pod.deletedAt !== undefined || !isTroubled(pod)) return false;
+      const volumes = cluster.volumesOfPod(pod);
+      if (isUnscheduled(pod)) return volumes.length > 0;
+      if (!isWaiting(pod, cluster)) return false;
+      return volumes.some((volume) =>
+        cluster
+          .attachmentsOfVolume(volume.name)
+          .some((attachment) => attachment.nodeName === pod.nodeName && attachment.attached),
+      );
+    });
+  }
+
+  async #readDriverWorkloads(): Promise<void> {
+    if (this.#isForDriver(this.#chain())) await this.#listAll(driverWorkloads);
+  }
+
+  #usesUnbound(pod: Pod): boolean {
+    return this.#partial()
+      .claimsOfPod(pod)
+      .some(({ claim }) => claim?.phase === 'Pending');
+  }
+
+  /** What the components said about the chain: errors of its objects, and events about them. */
+  #isSaid(chain: Scope, text: RegExp | string): boolean {
+    return this.#said(chain).some((message) =>
+      typeof text === 'string' ? message.includes(text) : text.test(message),
+    );
+  }
+
+  #said(chain: Scope): readonly string[] {
+    const errors = [
+      ...chain.attachments.flatMap(({ attachError, detachError }) => [attachError?.message, detachError?.message]),
+      ...chain.volumes.map((volume) => volume.statusMessage),
+      ...chain.snapshots.map((snapshot) => snapshot.errorMessage),
+      ...chain.claims.flatMap((claim) => claim.conditions.map((condition) => condition.message)),
+    ];
+    const events = this.#table.events.filter((event) => this.#isAbout(chain, event));
+    return [...errors.filter((message) => message !== undefined), ...events.map((event) => event.message)];
+  }
+
+  /** An event about what stands on the chain, about something it owns, or about what could not be made in its namespace. */
+  #isAbout(chain: Scope, { about }: ClusterEvent): boolean {
+    return (
+      chain.has({ kind: about.kind, namespace: about.namespace, name: about.name }) ||
+      about.kind === 'ReplicaSet' ||
+      about.kind === 'VolumeSnapshotContent'
+    );
+  }
+
+  /** A claim that a pod or a StatefulSet of the chain needs was never made: only a quota or a refusal explains that. */
+  #lacksClaim(chain: Scope): boolean {
+    const cluster = this.#partial();
+    const lacks = (set: StatefulSet, name: string) =>
+      set.namespace !== null && cluster.findClaim(set.namespace, name) === undefined;
+    return (
+      chain.pods.some((pod) => cluster.claimsOfPod(pod).some(({ claim }) => claim === undefined)) ||
+      chain.statefulSets.some((set) =>
+        set.claimTemplates.some((template) =>
+          Array.from({ length: Math.min(set.replicas, MOST_ORDINALS) }).some((_, i) =>
+            lacks(set, `${template}-${set.name}-${set.startOrdinal + i}`),
+          ),
+        ),
+      )
+    );
+  }
+
+  /** A claim or a pod that a StatefulSet may have to make. */
+  #isOrdinalAsked(): boolean {
+    const scope = this.#scope;
+    return (scope.kind === 'PersistentVolumeClaim' || scope.kind === 'Pod') && /-\d+$/.test(scope.name);
+  }
+
+  /** The claim of the question does not exist. */
+  #isMissingAsked(): boolean {
+    const scope = this.#scope;
+    return (
+      scope.kind === 'PersistentVolumeClaim' &&
+      scope.namespace !== null &&
+      this.#partial().findClaim(scope.namespace, scope.name) === undefined
+    );
+  }
+
+  #deletingNamespace(): boolean {
+    return this.#scope.kind === 'Namespace' && this.#table.namespaces.some((item) => item.deletedAt !== undefined);
+  }
+
+  /**
+   * Where the Services live that the chain leans on: behind a webhook that is named in an error, or serving a volume that
+   * a pod waits for or cannot let go. `whole` for a server that is known by its address only.
+   */
+  #serverNamespaces(chain: Scope): readonly string[] {
+    const servers = chain.pods.some(isTroubled)
+      ? chain.volumes.flatMap((volume) => volume.server ?? []).map(namespaceOfServer)
+      : [];
+    return [...new Set([...this.#hookNamespaces(chain), ...servers])].filter(
+      (place) => place === WHOLE || isNamespaceName(place),
+    );
+  }
+
+  /** A name that stands in the one kind of configuration is not looked for in the other. */
+  #areHooksKnown(chain: Scope): boolean {
+    const known = this.#table.mutatingwebhookconfigurations.flatMap(({ webhooks }) => webhooks).map(({ name }) => name);
+    const named = this.#said(chain).flatMap((text) => [...text.matchAll(/webhook "([^"]+)"/g)].map(([, name]) => name));
+    return named.length > 0 && named.every((name) => name !== undefined && known.includes(name));
+  }
+
+  #hookNamespaces(chain: Scope): readonly string[] {
+    return [...this.#table.mutatingwebhookconfigurations, ...this.#table.validatingwebhookconfigurations]
+      .flatMap((configuration) => configuration.webhooks)
+      .filter((webhook) => this.#isSaid(chain, webhook.name))
+      .flatMap((webhook) => webhook.service?.namespace ?? []);
+  }
+
+  async #readServers(): Promise<void> {
+    const places = this.#serverNamespaces(this.#chain());
+    for (const kind of serverKinds)
+      await inParallel(places, 2, (place) => this.#list(kind, place === WHOLE ? null : place, isOptional(kind)));
+  }
+
+  /**
+   * The pods of what serves the chain's drivers: where a controller that has nothing ready is, and what runs on the node
+   * on which a pod waits.
+   */
+  async #readPodsOfDrivers(): Promise<void> {
+    const chain = this.#chain();
+    const { deployments, statefulsets } = this.#table;
+    const down = [...deployments, ...statefulsets].filter(
+      (workload) => workload.readyReplicas === 0 && workload.replicas > 0 && workload.containers.some(isSidecar),
+    );
+    const namespaces = new Set(down.map((workload) => workload.namespace).filter((name) => name !== null));
+    for (const namespace of [...namespaces].slice(0, MOST_NAMESPACES)) await this.#listPodsIn(namespace);
+    await this.#readPodsOfDeadDriverNodes(down);
+    const cluster = this.#partial();
+    if (this.#isForNodePlugin(chain)) await this.#listAll(['daemonsets']);
+    const nodes = new Set(
+      chain.pods.filter((pod) => isForNodePlugin(pod, cluster)).flatMap((pod) => pod.nodeName ?? []),
+    );
+    for (const node of [...nodes].slice(0, MOST_NODES)) await this.#listPodsOfNode(node);
+  }
+
+  /** Before anything is done about the node under a controller, everything else on it must be known. */
+  async #readPodsOfDeadDriverNodes(down: readonly Workload[]): Promise<void> {
+    const cluster = this.#partial();
+    const nodes = new Set(
+      down.flatMap((workload) => podsOfWorkload(workload, cluster).flatMap((pod) => pod.nodeName ?? [])),
+    );
+    for (const node of [...nodes].slice(0, MOST_NODES))
+      if (cluster.nodeState(node) !== 'ready') await this.#listPodsOfNode(node);
+  }
+
+  #isForNodePlugin(chain: Scope): boolean {
+    const cluster = this.#partial();
+    return chain.pods.some((pod) => isForNodePlugin(pod, cluster));
+  }
+
+  async #listPodsIn(namespace: string): Promise<void> {
+    if (this.#wasAsked('pods', namespace) || !this.#needs.has('pods') || this.#isWhole('pods')) return;
+    this.#remember('pods', namespace);
+    try {
+      await this.#pages('pods', namespace, {});
+      this.#podNamespaces.add(namespace);
+    } catch (error) {
+      if (!(error instanceof OverBudget)) this.#fail('pods', error);
+    }
   }
 
   async #readVolumes(): Promise<void> {
     const chain = this.#chain();
     const named = [
       ...chain.claims.map((claim) => claim.volumeName),
+      ...this.#relatedClaims(chain).map((claim) => claim.volumeName),
       ...chain.attachments.map((attachment) => attachment.volumeName),
       ...this.#attachmentsOfScope(),
     ].filter((name) => name !== undefined);
@@ -312,9 +639,67 @@ class Reading implements Meter {
       (name) => !known?.has(refKey({ kind: 'PersistentVolume', namespace: null, name })),
     );
     const fresh = missing.filter((name) => !this.#wasAsked('persistentvolumes', `one ${name}`));
-    const isSpread = this.#scope.kind === 'Namespace' || this.#scope.kind === 'StorageClass';
+    const isSpread =
+      this.#scope.kind === 'Namespace' ||
+      this.#scope.kind === 'StorageClass' ||
+      // Another volume may be made or meant for such a claim, or have the same handle.
+      chain.claims.some((claim) => claim.deletedAt === undefined && claim.phase !== 'Bound') ||
+      chain.pods.some((pod) => this.#waitsForAttachment(pod, chain));
     if (fresh.length > MOST_VOLUMES || isSpread) await this.#list('persistentvolumes', null);
     else await inParallel(fresh, 4, (name) => this.#one('persistentvolumes', null, name));
+  }
+
+  /** A copy and its source, or two copies of one source, may keep each other from being mounted on one node. */
+  #relatedClaims(chain: Scope): readonly Claim[] {
+    const own = chain.claims.filter((claim) => this.#isXfs(claim));
+    if (own.length === 0 || !this.#failsToMount(chain)) return [];
+    const sources = new Set(own.flatMap((claim) => this.#sourcesOf(claim)));
+    return this.#table.persistentvolumeclaims.filter((claim) =>
+      this.#sourcesOf(claim).some((source) => sources.has(source)),
+    );
+  }
+
+  #waitsForAttachment(pod: Pod, chain: Scope): boolean {
+    if (pod.nodeName === undefined || pod.deletedAt !== undefined || !isTroubled(pod)) return false;
+    const used = pod.volumes.flatMap(({ claimName }) => claimName ?? []);
+    return chain.claims.some(
+      (claim) =>
+        claim.namespace === pod.namespace &&
+        used.includes(claim.name) &&
+        !this.#table.volumeattachments.some(
+          ({ volumeName, nodeName, attached }) =>
+            volumeName === claim.volumeName && nodeName === pod.nodeName && attached,
+        ),
+    );
+  }
+
+  #isXfs({ volumeName }: Claim): boolean {
+    const volume = this.#table.persistentvolumes.find(({ name }) => name === volumeName);
+    return volume?.csi?.fsType === 'xfs' || volume?.mountOptions.includes('nouuid') === true;
+  }
+
+  #failsToMount(chain: Scope): boolean {
+    return chain.pods.some(
+      (pod) =>
+        isTroubled(pod) &&
+        pod.deletedAt === undefined &&
+        chain.attachments.some((attachment) => attachment.nodeName === pod.nodeName && attachment.attached),
+    );
+  }
+
+  /** The claim itself, what it was made from, and through a snapshot the claim that was copied. */
+  #sourcesOf({ namespace, name, dataSource }: Claim): readonly string[] {
+    if (dataSource === undefined) return [`${namespace}\n${name}`];
+    const home = dataSource.namespace ?? namespace;
+    if (dataSource.kind !== 'VolumeSnapshot') return [`${namespace}\n${name}`, `${home}\n${dataSource.name}`];
+    const snapshot = this.#table.volumesnapshots.find(
+      (item) => item.namespace === home && item.name === dataSource.name,
+    );
+    return [
+      `${namespace}\n${name}`,
+      `snapshot ${home}\n${dataSource.name}`,
+      ...(snapshot?.sourceClaim === undefined ? [] : [`${home}\n${snapshot.sourceClaim}`]),
+    ];
   }
 
   /** A node or an attachment leads to volumes before any claim of theirs is known. */
@@ -361,10 +746,14 @@ class Reading implements Meter {
     }
   }
 
-  /** Events of cluster-scoped objects land in `default`; those of a volume matter once its reclaim has begun. */
-  async #readEventsOfVolumes(): Promise<void> {
+  /**
+   * Events of cluster-scoped objects land in `default`: those of a volume matter once its reclaim has begun, those of a
+   * node when it is gone.
+   */
+  async #readEventsOfDefault(): Promise<void> {
+    const isNodeGone = this.#isNodeGone();
     if (
-      !this.#isReclaiming() ||
+      !(isNodeGone || this.#isReclaiming()) ||
       !this.#needs.has('events') ||
       this.#unread.has('events') ||
       this.#wasAsked('events', 'default') ||
@@ -372,26 +761,43 @@ class Reading implements Meter {
     )
       return;
     this.#remember('events', 'default');
+    const about = isNodeGone && this.#isReclaiming() ? undefined : isNodeGone ? 'Node' : 'PersistentVolume';
     try {
-      await this.#pages('events', 'default', { fieldSelector: 'involvedObject.kind=PersistentVolume' });
+      await this.#pages(
+        'events',
+        'default',
+        about === undefined ? {} : { fieldSelector: `involvedObject.kind=${about}` },
+      );
     } catch (error) {
       this.#fail('events', error);
     }
   }
 
+  #isNodeGone(): boolean {
+    const chain = this.#chain();
+    const cluster = this.#partial();
+    const names = [
+      ...chain.attachments.map(({ nodeName }) => nodeName),
+      ...chain.pods.flatMap(({ nodeName }) => nodeName ?? []),
+      ...chain.claims.filter(isPending).flatMap(({ annotations }) => annotations[SELECTED_NODE] ?? []),
+    ];
+    return names.some((name) => cluster.nodeState(name) === 'gone');
+  }
+
   async #readNamespaceObject(scope: TargetedScope): Promise<void> {
     const name = scope.kind === 'Namespace' ? scope.name : scope.namespace;
-    if (name !== null) await this.#one('namespaces', null, name);
+    if (name !== null && this.#matters('namespaces', this.#chain())) await this.#one('namespaces', null, name);
   }
 
   /** A kind that was read only where the chain leads counts as read; one that was never asked for does not. */
   #explainPartial(): void {
     if (this.#namespaces().length > 0) return;
-    for (const kind of [...firstOfNamespace, ...workloads, ...lateOfNamespace])
+    for (const kind of [...firstOfNamespace, 'events' as const, ...workloads, ...nextOfNamespace, ...lateOfNamespace])
       this.#asked.set(kind, this.#asked.get(kind) ?? new Set());
   }
 
-  async #list(kind: ResourceName, namespace: string | null): Promise<void> {
+  /** What is optional is not unread for want of budget: it only names more. */
+  async #list(kind: ResourceName, namespace: string | null, isOptional = false): Promise<void> {
     if (!this.#needs.has(kind) || this.#isWhole(kind) || this.#unread.has(kind)) return;
     const place = resources[kind].namespaced ? (namespace ?? 'whole') : 'whole';
     if (this.#wasAsked(kind, place)) return;
@@ -402,7 +808,7 @@ class Reading implements Meter {
       if (place === 'whole') this.#allPods = true;
       else this.#podNamespaces.add(place);
     } catch (error) {
-      this.#fail(kind, error);
+      if (!(isOptional && error instanceof OverBudget)) this.#fail(kind, error);
     }
   }
 
@@ -475,7 +881,7 @@ class Reading implements Meter {
     if (!(error instanceof ApiError)) throw error;
     const reason = reasonOf(error);
     // Where the snapshot CRDs are not installed there can be no snapshot: that is knowledge, not a gap.
-    if (kind === 'volumesnapshots' && (error.failure === 'not-served' || error.failure === 'not-found'))
+    if (snapshotKinds.has(kind) && (error.failure === 'not-served' || error.failure === 'not-found'))
       this.#remember(kind, 'whole');
     else this.#unread.set(kind, reason);
   }
@@ -519,6 +925,107 @@ class Reading implements Meter {
     places.add(place);
     this.#asked.set(kind, places);
   }
+}
+
+/** external-provisioner `pkg/controller/clone_controller.go`. */
+const CLONE_SOURCE = 'provisioner.storage.kubernetes.io/cloning-protection';
+const WHOLE = 'whole';
+/** Sidecars repeat what fails at least every five minutes. */
+const RECENT_MS = 10 * 60_000;
+/** Answers of the authorizer and of an admission that asks it; a quota refuses with the same word. */
+const REFUSED_IN_NAMESPACE = /forbidden: User .* in the namespace "|cannot set blockOwnerDeletion/is;
+const REFUSED = /forbidden(?!.*exceeded quota)|cannot set blockOwnerDeletion/is;
+
+function isUnscheduled(pod: Pod): boolean {
+  return pod.nodeName === undefined && pod.deletedAt === undefined && !isFinished(pod);
+}
+
+/** A pod that waits for a node or a volume, or whose end is awaited. */
+function isTroubled(pod: Pod): boolean {
+  if (isFinished(pod)) return false;
+  if (pod.deletedAt !== undefined || pod.nodeName === undefined) return true;
+  return pod.containers.every((container) => container.state === 'waiting') && !isUnderWay(pod);
+}
+
+/** Past its volumes: the sandbox stands, or a container has run before. */
+function isUnderWay(pod: Pod): boolean {
+  return (
+    pod.phase === 'Running' ||
+    pod.restarts > 0 ||
+    pod.conditions.some(({ type, status }) => type === 'PodReadyToStartContainers' && status === 'True')
+  );
+}
+
+/** Whose the pods behind a Service are only adds a name. */
+function isOptional(kind: ResourceName): boolean {
+  return kind === 'deployments' || kind === 'daemonsets' || kind === 'statefulsets';
+}
+
+/** A pod whose volumes are attached but not mounted or not let go, or whose node lacks their driver. */
+function isForNodePlugin(pod: Pod, cluster: Cluster): boolean {
+  const { nodeName } = pod;
+  if (nodeName === undefined || !isTroubled(pod)) return false;
+  if (pod.deletedAt !== undefined) return isBeyondGrace(pod, cluster.now);
+  if (!isWaiting(pod, cluster)) return false;
+  const registered = cluster.findCsiNode(nodeName)?.drivers.map((entry) => entry.name) ?? [];
+  return cluster.volumesOfPod(pod).some((volume) => {
+    if (volume.csi && cluster.isRead('csinodes') && !registered.includes(volume.csi.driver)) return true;
+    const all = cluster.attachmentsOfVolume(volume.name);
+    return all.length === 0
+      ? volume.csi !== undefined && !cluster.driverAttaches(volume.csi.driver)
+      : all.some((attachment) => attachment.nodeName === nodeName && attachment.attached);
+  });
+}
+
+function isPending(claim: Claim): boolean {
+  return claim.phase === 'Pending' && claim.deletedAt === undefined;
+}
+
+/** The volume controller has asked a provisioner for a volume. */
+/** Deleted, or without its claim. */
+function isGivenBack(volume: Volume): boolean {
+  return volume.deletedAt !== undefined || volume.phase === 'Released' || volume.phase === 'Failed';
+}
+
+/** Its provisioner is to delete it. Bound, it waits for its claim; Released with Retain, for nobody. */
+function isForReclaim(volume: Volume): boolean {
+  if (!isGivenBack(volume) || volume.phase === 'Bound') return false;
+  return volume.deletedAt !== undefined || volume.phase === 'Failed' || volume.reclaimPolicy === 'Delete';
+}
+
+function isAttachedIn(chain: Scope, volume: Volume): boolean {
+  return chain.attachments.some((attachment) => attachment.volumeName === volume.name);
+}
+
+/** An attacher that has refused has spoken: its workload then explains nothing. */
+function isUnanswered(attachment: Attachment): boolean {
+  return attachment.deletedAt === undefined ? !attachment.attached && !attachment.attachError : !attachment.detachError;
+}
+
+function isHandedOver(claim: Claim): boolean {
+  return (
+    claim.annotations['volume.kubernetes.io/storage-provisioner'] !== undefined ||
+    claim.annotations['volume.beta.kubernetes.io/storage-provisioner'] !== undefined
+  );
+}
+
+function isResizing(claim: Claim): boolean {
+  return claim.phase === 'Bound' && claim.capacity !== undefined && claim.requested !== claim.capacity;
+}
+
+function isRestore(claim: Claim): boolean {
+  return claim.phase === 'Pending' && claim.dataSource?.kind === 'VolumeSnapshot';
+}
+
+function isSidecar(container: TemplateContainer): boolean {
+  return sidecars.some((sidecar) => container.image.includes(sidecar));
+}
+
+/** `nfs.storage.svc.cluster.local` lives in `storage`; an address could be any Service's; any other name is outside. */
+function namespaceOfServer(server: string): string {
+  if (isIP(server.replaceAll(/^\[|\]$/g, '')) !== 0) return WHOLE;
+  const [, namespace, svc] = server.split('.');
+  return namespace !== undefined && (svc === undefined || svc === 'svc') ? namespace : '';
 }
 
 /** Names of a question come from people: say at once that nothing can be called so. */
@@ -602,6 +1109,18 @@ function mergeTables(a: ObjectTable, b: ObjectTable): ObjectTable {
     csidrivers: a.csidrivers.concat(b.csidrivers),
     leases: a.leases.concat(b.leases),
     volumesnapshots: a.volumesnapshots.concat(b.volumesnapshots),
+    volumesnapshotcontents: a.volumesnapshotcontents.concat(b.volumesnapshotcontents),
+    volumesnapshotclasses: a.volumesnapshotclasses.concat(b.volumesnapshotclasses),
+    csistoragecapacities: a.csistoragecapacities.concat(b.csistoragecapacities),
+    resourcequotas: a.resourcequotas.concat(b.resourcequotas),
+    services: a.services.concat(b.services),
+    endpointslices: a.endpointslices.concat(b.endpointslices),
+    mutatingwebhookconfigurations: a.mutatingwebhookconfigurations.concat(b.mutatingwebhookconfigurations),
+    validatingwebhookconfigurations: a.validatingwebhookconfigurations.concat(b.validatingwebhookconfigurations),
+    clusterroles: a.clusterroles.concat(b.clusterroles),
+    clusterrolebindings: a.clusterrolebindings.concat(b.clusterrolebindings),
+    roles: a.roles.concat(b.roles),
+    rolebindings: a.rolebindings.concat(b.rolebindings),
     backendvolumes: a.backendvolumes.concat(b.backendvolumes),
   };
 }

@@ -15,6 +15,8 @@ const params = z.object({
   attachment: z.string(),
   uid: z.string(),
   because: z.enum(['attachment-stale', 'attachment-untrue', 'multi-attach-node-gone']),
+  /** The volume that it attaches; absent for an inline one. */
+  volume: z.string().optional(),
 });
 type Params = z.infer<typeof params>;
 
@@ -52,7 +54,11 @@ export const deleteAttachment = defineRemediation({
       'The backend detaches without looking whether the volume is mounted. A driver whose detach does nothing (ceph-csi RBD, NFS) is not fenced by this: a machine that still runs goes on writing.',
   },
   title: ({ attachment }) => `Delete attachment ${attachment}`,
-  scope: ({ attachment }) => ({ kind: 'VolumeAttachment', namespace: null, name: attachment }),
+  // The volume's chain holds the pods that wait for it; the attachment's own ends when it is gone.
+  scope: ({ attachment, volume }) =>
+    volume === undefined
+      ? { kind: 'VolumeAttachment', namespace: null, name: attachment }
+      : { kind: 'PersistentVolume', namespace: null, name: volume },
 
   assess(target, cluster): Assessment {
     const attachment = getAttachment(target, cluster);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PVC_PROTECTION } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
 import type { Claim, JsonObject, JsonValue } from '../domain/objects.ts';
@@ -7,8 +8,9 @@ import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { ownsClaim } from '../domain/scope.ts';
 import { createObject, deleteObject, type Write } from '../domain/write.ts';
-import { PVC_PROTECTION } from './rules/finalizers.ts';
+import { canonicalQuantity, exactBytes } from './rules/quantity.ts';
 import { unreadReasons } from './rules/unread.ts';
+import { isObject } from './rules/volumes.ts';
 import { whoReverts } from './rules/workloads.ts';
 
 const params = z.object({
@@ -17,6 +19,14 @@ const params = z.object({
   uid: z.string(),
   /** The class of the new claim; null leaves it out, which takes the default class; `''` means static volumes only. */
   storageClass: z.string().nullable(),
+  /** The size that the new claim asks for, a quantity; absent: as before. */
+  storage: z
+    .string()
+    .refine((storage) => canonicalQuantity(storage) !== undefined, 'must be a quantity such as 12Gi')
+    .optional(),
+  volumeMode: z.enum(['Filesystem', 'Block']).optional(),
+  /** The new claim names no volume; false keeps the name of the volume that the old one asks for. Absent: true. */
+  dropVolumeName: z.boolean().optional(),
 });
 type Params = z.infer<typeof params>;
 
@@ -30,8 +40,9 @@ const needs: readonly ResourceName[] = [
 ];
 
 /**
- * Makes a claim that was never bound again, under another class: a claim's class cannot be changed. There is no data
- * yet, as long as no volume was made for it, which is what preflight looks at.
+ * Makes a claim that was never bound again, with another class, size, mode or without the volume that it names: none of
+ * them can be changed while a claim waits. There is no data yet, as long as no volume was made for it, which is what
+ * preflight looks at.
  */
 export const recreatePendingClaim = defineRemediation({
   id: 'recreate-pending-claim',
@@ -45,19 +56,19 @@ export const recreatePendingClaim = defineRemediation({
   needs,
   withinSeconds: 300,
   doc: {
-    does: 'Deletes a claim that was never bound and makes it again under the same name with another storage class.',
+    does: 'Deletes a claim that was never bound and makes it again under the same name with a spec that can be bound.',
     undo: 'create the old claim again, from its saved copy',
     caution:
-      'The claim never had data. What deploys it (a chart, a manifest) still holds the old class and must be changed, too.',
+      'The claim never had data. What deploys it (a chart, a manifest) still holds the old spec and must be changed, too.',
   },
-  title: ({ name, storageClass }) => `Make claim ${name} again ${describeClass(storageClass)}`,
+  title: (target) => `Make claim ${target.name} again ${describeChange(target)}`,
   // The whole namespace, because that reads every volume: one that was just made for the claim is not on its chain yet.
   scope: ({ namespace }) => ({ kind: 'Namespace', namespace: null, name: namespace }),
 
   plan(target, cluster): readonly Write[] {
     const claim = getClaim(target, cluster);
     const place = { resource: 'persistentvolumeclaims', namespace: claim.namespace, name: claim.name } as const;
-    return [deleteObject({ ...place, uid: claim.uid }), createObject(place, toNewClaim(claim, target.storageClass))];
+    return [deleteObject({ ...place, uid: claim.uid }), createObject(place, toNewClaim(claim, target))];
   },
 
   preflight(target, cluster): readonly string[] {
@@ -74,20 +85,29 @@ export const recreatePendingClaim = defineRemediation({
       ...provisionerReasons(claim, cluster),
       ...userReasons(claim, cluster),
       ...writerReasons(claim, cluster),
-      ...classReasons(claim, target.storageClass, cluster),
+      ...changeReasons(claim, target),
+      ...classReasons(target.storageClass, cluster),
     ];
   },
 
   settled: (no, { namespace, name }, cluster) =>
     no !== 1 || (cluster.isRead('persistentvolumeclaims') && cluster.findClaim(namespace, name) === undefined),
 
-  verify({ namespace, name, uid, storageClass }, cluster) {
-    const claim = cluster.findClaim(namespace, name);
-    if (!claim || claim.uid === uid || isDeleting(claim)) return 'pending';
-    if (storageClass !== null && claim.className !== storageClass) return 'pending';
+  verify(target, cluster) {
+    const claim = cluster.findClaim(target.namespace, target.name);
+    if (!claim || claim.uid === target.uid || isDeleting(claim) || !isAsWanted(claim, target)) return 'pending';
     return claim.phase === 'Bound' || waitsForItsPod(claim, cluster) ? 'done' : 'pending';
   },
 });
+
+function describeChange({ storageClass, storage, volumeMode, dropVolumeName }: Params): string {
+  const changes = [
+    storage === undefined ? [] : [`with ${storage}`],
+    volumeMode === undefined ? [] : [`in mode ${volumeMode}`],
+    dropVolumeName === true ? ['for any volume'] : [],
+  ].flat();
+  return changes.length > 0 ? changes.join(' ') : describeClass(storageClass);
+}
 
 function describeClass(storageClass: string | null): string {
   if (storageClass === null) return 'with the default class';
@@ -107,8 +127,7 @@ function getClaim({ namespace, name, uid }: Params, cluster: Cluster): Claim {
 const controllerKeys =
   /^(?:pv\.kubernetes\.io|volume\.kubernetes\.io|volume\.beta\.kubernetes\.io)\/|^kubectl\.kubernetes\.io\/last-applied-configuration$/;
 
-function toNewClaim(claim: Claim, storageClass: string | null): JsonObject {
-  const { volumeName: _binding, storageClassName: _oldClass, ...spec } = claim.spec;
+function toNewClaim(claim: Claim, target: Params): JsonObject {
   const annotations = Object.fromEntries(
     Object.entries(claim.annotations).filter(([key]) => !controllerKeys.test(key)),
   );
@@ -116,12 +135,23 @@ function toNewClaim(claim: Claim, storageClass: string | null): JsonObject {
   if (claim.namespace !== null) metadata['namespace'] = claim.namespace;
   if (Object.keys(claim.labels).length > 0) metadata['labels'] = { ...claim.labels };
   if (Object.keys(annotations).length > 0) metadata['annotations'] = annotations;
-  return {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata,
-    spec: storageClass === null ? spec : { ...spec, storageClassName: storageClass },
-  };
+  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata, spec: toNewSpec(claim, target) };
+}
+
+function toNewSpec(claim: Claim, { storageClass, storage, volumeMode, dropVolumeName }: Params): JsonObject {
+  const { volumeName, storageClassName: _oldClass, ...spec } = claim.spec;
+  const changed: Record<string, JsonValue> = { ...spec };
+  if (dropVolumeName === false && volumeName !== undefined) changed['volumeName'] = volumeName;
+  if (storageClass !== null) changed['storageClassName'] = storageClass;
+  if (volumeMode !== undefined) changed['volumeMode'] = volumeMode;
+  if (storage !== undefined) changed['resources'] = withStorage(spec['resources'], storage);
+  return changed;
+}
+
+function withStorage(resources: JsonValue | undefined, storage: string): JsonObject {
+  const others = isObject(resources) ? resources : {};
+  const requests = isObject(others['requests']) ? others['requests'] : {};
+  return { ...others, requests: { ...requests, storage: canonicalQuantity(storage) ?? storage } };
 }
 
 /** A claim with a volume, or one that is just getting it, may hold data. */
@@ -182,12 +212,34 @@ function writerReasons(claim: Claim, cluster: Cluster): readonly string[] {
   return writer === undefined ? [] : [`${writer} would make claim ${claim.name} again as it was: change it there`];
 }
 
-function classReasons(claim: Claim, storageClass: string | null, cluster: Cluster): readonly string[] {
-  if ((storageClass ?? undefined) === claim.className && claim.volumeName === undefined)
-    return ['the new claim would be the same as the old one'];
+function changeReasons(claim: Claim, target: Params): readonly string[] {
+  const isOtherClass = (target.storageClass ?? undefined) !== claim.className;
+  const isOtherSize = target.storage !== undefined && exactBytes(target.storage) !== exactBytes(claim.requested);
+  const isOtherMode = target.volumeMode !== undefined && target.volumeMode !== claim.volumeMode;
+  const isOtherVolume = claim.volumeName !== undefined && target.dropVolumeName !== false;
+  return isOtherClass || isOtherSize || isOtherMode || isOtherVolume
+    ? []
+    : ['the new claim would be the same as the old one'];
+}
+
+/** A class need not exist, nor be the default, when a volume of its name, or without any, is there to be bound. */
+function classReasons(storageClass: string | null, cluster: Cluster): readonly string[] {
+  if (storageClass === '' || hasFreeVolume(storageClass ?? '', cluster)) return [];
   if (storageClass === null)
     return cluster.objects.storageclasses.some((candidate) => candidate.isDefault) ? [] : ['no class is the default'];
-  return storageClass === '' || cluster.findClass(storageClass) ? [] : [`class ${storageClass} does not exist`];
+  return cluster.findClass(storageClass) ? [] : [`class ${storageClass} does not exist`];
+}
+
+function hasFreeVolume(className: string, cluster: Cluster): boolean {
+  return cluster.objects.persistentvolumes.some(
+    (volume) => volume.phase === 'Available' && volume.className === className && !isDeleting(volume),
+  );
+}
+
+function isAsWanted(claim: Claim, { storageClass, storage, volumeMode }: Params): boolean {
+  if (storageClass !== null && claim.className !== storageClass) return false;
+  if (volumeMode !== undefined && claim.volumeMode !== volumeMode) return false;
+  return storage === undefined || exactBytes(claim.requested) === exactBytes(storage);
 }
 
 /** A class that binds when a pod needs the claim, and no pod does: then Pending is how it should be. */

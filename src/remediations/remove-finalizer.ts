@@ -1,28 +1,38 @@
 import { z } from 'zod';
+import { PVC_PROTECTION } from '../domain/claim.ts';
 import { type Cluster, controllerOf, isLeaseStale } from '../domain/cluster.ts';
 import { isAttacherFinalizer, PROVISIONER_FINALIZER } from '../domain/csi.ts';
 import { absurd, Refused } from '../domain/errors.ts';
-import type { Attachment, Claim, ObjectMeta, Pod, Snapshot, Volume } from '../domain/objects.ts';
+import type { Attachment, Claim, ObjectMeta, Pod, Snapshot, SnapshotContent, Volume } from '../domain/objects.ts';
 import { deletingForMs, isDeleting, isFinished } from '../domain/pod.ts';
 import { deletionErrorOf, saysNotFound } from '../domain/reclaim.ts';
 import { type Assessment, defineRemediation, type Proof } from '../domain/remediation.ts';
 import { findResourceOfKind, type ResourceName, resources } from '../domain/resources.ts';
+import {
+  CLONE_SOURCE,
+  CONTENT_PROTECTION,
+  clonesOf,
+  GROUP_PROTECTION,
+  restoresOf,
+  SNAPSHOT_SOURCE,
+  snapshotOf,
+} from '../domain/snapshot.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { inUseReasons } from './rules/attachments.ts';
 import { assessData, dataOfPod, losesData, namelessReasons } from './rules/data.ts';
-import {
-  CLONE_SOURCE,
-  isForeign,
-  isGarbageCollectors,
-  isOfSnapshot,
-  PVC_PROTECTION,
-  SNAPSHOT_SOURCE,
-} from './rules/finalizers.ts';
+import { isForeign, isGarbageCollectors, isOfSnapshot } from './rules/finalizers.ts';
 import { unreadReasons } from './rules/unread.ts';
 
 const params = z.object({
-  resource: z.enum(['volumeattachments', 'persistentvolumes', 'persistentvolumeclaims', 'pods', 'volumesnapshots']),
+  resource: z.enum([
+    'volumeattachments',
+    'persistentvolumes',
+    'persistentvolumeclaims',
+    'pods',
+    'volumesnapshots',
+    'volumesnapshotcontents',
+  ]),
   namespace: z.string().nullable(),
   name: z.string(),
   uid: z.string(),
@@ -51,6 +61,7 @@ const allowed: Readonly<Record<Params['resource'], readonly Params['because'][]>
   persistentvolumeclaims: ['claim-held-by-foreign-finalizer', 'claim-held-by-snapshot', 'claim-protection-stalled'],
   pods: ['claim-held-by-pod-finalizer'],
   volumesnapshots: ['snapshot-deletion-stuck'],
+  volumesnapshotcontents: ['snapshot-deletion-stuck'],
 };
 
 const needs: readonly ResourceName[] = [
@@ -59,6 +70,7 @@ const needs: readonly ResourceName[] = [
   'persistentvolumeclaims',
   'pods',
   'volumesnapshots',
+  'volumesnapshotcontents',
   'nodes',
   'csinodes',
   'csidrivers',
@@ -82,6 +94,7 @@ export const removeFinalizer = defineRemediation({
     { verb: 'patch', resource: 'persistentvolumeclaims' },
     { verb: 'patch', resource: 'pods' },
     { verb: 'patch', resource: 'volumesnapshots' },
+    { verb: 'patch', resource: 'volumesnapshotcontents' },
   ],
   needs,
   withinSeconds: 180,
@@ -89,10 +102,12 @@ export const removeFinalizer = defineRemediation({
     does: 'Removes one named finalizer of one object that is being deleted, because its owner will never do it.',
     undo: 'none: an object that is being deleted takes no finalizer back',
     caution:
-      "What the finalizer's owner would still have done will not be done: an attacher does not detach, a provisioner does not delete the backend volume, another tool does not clean up. If it is the last finalizer, the object is gone at once; a claim whose volume has policy Delete takes its data with it, a VolumeSnapshot whose content has policy Delete its backend snapshot.",
+      "What the finalizer's owner would still have done will not be done: an attacher does not detach, a provisioner does not delete the backend volume, another tool does not clean up. If it is the last finalizer, the object is gone at once; a claim whose volume has policy Delete takes its data with it, a VolumeSnapshot whose content has policy Delete its backend snapshot; a content that goes by itself leaves it behind.",
   },
   title: ({ resource, name, finalizer }) => `Remove ${finalizer} from ${resources[resource].kind} ${name}`,
-  scope: ({ resource, namespace, name }) => ({ kind: resources[resource].kind, namespace, name }),
+  // Nothing leads to a content by its name alone.
+  scope: ({ resource, namespace, name }) =>
+    resource === 'volumesnapshotcontents' ? { kind: 'Cluster' } : { kind: resources[resource].kind, namespace, name },
 
   assess(target, cluster): Assessment {
     getObject(target, cluster);
@@ -154,6 +169,8 @@ function isRemovable(resource: Params['resource'], because: Params['because'], f
       return !isGarbageCollectors(finalizer);
     case 'volumesnapshots':
       return isOfSnapshot(finalizer);
+    case 'volumesnapshotcontents':
+      return finalizer === CONTENT_PROTECTION;
     default:
       return absurd(resource);
   }
@@ -178,6 +195,7 @@ function assessTarget(target: Params, cluster: Cluster): Assessment {
     case 'pods':
       return assessData(dataAtStake(target, cluster), 'none');
     case 'volumesnapshots':
+    case 'volumesnapshotcontents':
       return { requires: [], dataLoss: 'possible' };
     default:
       return absurd(target.resource);
@@ -234,10 +252,12 @@ function rowReasons(target: Params, cluster: Cluster): readonly string[] {
       return pod ? podReasons(pod, target, cluster) : [];
     }
     case 'volumesnapshots': {
-      const snapshot = cluster.objects.volumesnapshots.find(
-        (candidate) => candidate.namespace === namespace && candidate.name === name,
-      );
+      const snapshot = cluster.findSnapshot(namespace ?? '', name);
       return snapshot ? snapshotReasons(snapshot, cluster) : [];
+    }
+    case 'volumesnapshotcontents': {
+      const content = cluster.objects.volumesnapshotcontents.find((candidate) => candidate.name === name);
+      return content ? contentReasons(content, cluster) : [];
     }
     default:
       return absurd(target.resource);
@@ -344,14 +364,7 @@ function jobReasons(claim: Claim, finalizer: string, cluster: Cluster): readonly
       (snapshot) => `snapshot ${snapshot.name} of ${claim.name} is not ready: delete it or let it finish`,
     );
   }
-  const clones = cluster.objects.persistentvolumeclaims.filter(
-    ({ namespace, dataSource, phase }) =>
-      dataSource?.kind === 'PersistentVolumeClaim' &&
-      dataSource.name === claim.name &&
-      (dataSource.namespace ?? namespace) === claim.namespace &&
-      phase !== 'Bound',
-  );
-  return clones.map((clone) => `clone ${clone.name} of ${claim.name} is not bound yet`);
+  return clonesOf(claim, cluster).map((clone) => `clone ${clone.name} of ${claim.name} is not bound yet`);
 }
 
 function stalledReasons(claim: Claim, cluster: Cluster): readonly string[] {
@@ -389,17 +402,28 @@ function ownerReasons(pod: Pod, cluster: Cluster): readonly string[] {
 }
 
 function snapshotReasons(snapshot: Snapshot, cluster: Cluster): readonly string[] {
-  const restores = cluster.objects.persistentvolumeclaims.filter(
-    ({ namespace, dataSource, phase }) =>
-      dataSource?.kind === 'VolumeSnapshot' &&
-      dataSource.name === snapshot.name &&
-      (dataSource.namespace ?? namespace) === snapshot.namespace &&
-      phase !== 'Bound',
+  return [...ageReasons(snapshot, 5, cluster), ...needReasons(snapshot, cluster)];
+}
+
+/** Who still needs a snapshot: a claim that is being restored from it, or its group. */
+function needReasons(snapshot: Snapshot, cluster: Cluster): readonly string[] {
+  const reasons = restoresOf(snapshot, cluster).map(
+    (claim) => `claim ${claim.name} is being restored from ${snapshot.name}`,
   );
-  return [
-    ...ageReasons(snapshot, 5, cluster),
-    ...restores.map((claim) => `claim ${claim.name} is being restored from ${snapshot.name}`),
-  ];
+  return snapshot.finalizers.includes(GROUP_PROTECTION)
+    ? [...reasons, `snapshot ${snapshot.name} belongs to a group: the group is deleted as a whole`]
+    : reasons;
+}
+
+/** A content that somebody deleted under a snapshot that stays is held rightly. */
+function contentReasons(content: SnapshotContent, cluster: Cluster): readonly string[] {
+  const reasons = ageReasons(content, 5, cluster);
+  const snapshot = snapshotOf(content, cluster);
+  if (!snapshot) return reasons;
+  const isKept = isDeleting(snapshot)
+    ? []
+    : [`snapshot ${snapshot.name} still uses ${content.name} and is not being deleted`];
+  return [...reasons, ...isKept, ...needReasons(snapshot, cluster)];
 }
 
 function ageReasons(object: ObjectMeta, least: number, cluster: Cluster): readonly string[] {

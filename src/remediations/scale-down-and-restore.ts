@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { bytesOf } from '../domain/claim.ts';
 import { type Cluster, controllerOf } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
 import type { Claim, Deployment, Pod, StatefulSet } from '../domain/objects.ts';
@@ -85,7 +86,7 @@ export const scaleDownAndRestore = defineRemediation({
     if (!cluster.coversPodsOfNamespace(target.namespace) || !cluster.isRead('volumeattachments')) return false;
     return (
       unfinishedPods(target, cluster).length === 0 &&
-      idleClaims(target, cluster).every((claim) => isDetached(claim, cluster))
+      idleClaims(target, cluster).every((claim) => isDetached(claim, cluster) && hasGrown(claim, cluster))
     );
   },
 
@@ -157,17 +158,22 @@ function dataAtStake(target: Params, cluster: Cluster): readonly Claim[] {
   return [...new Set(unfinishedPods(target, cluster).flatMap((pod) => dataOfPod(pod, cluster)))];
 }
 
-/**
- * The claims that the workload has let go of. A StatefulSet's are known by name. A Deployment's are known by its pods
- * alone, which are gone by then: so every claim of the namespace that no pod uses and no StatefulSet owns must be free.
- */
-function idleClaims({ kind, namespace, name }: Params, cluster: Cluster): readonly Claim[] {
-  const { statefulsets, persistentvolumeclaims } = cluster.objects;
-  return persistentvolumeclaims.filter((claim) => {
-    if (claim.namespace !== namespace || cluster.podsOfClaim(claim).some((pod) => !isFinished(pod))) return false;
-    const owners = statefulsets.filter((set) => ownsClaim(set, claim));
-    return kind === 'Deployment' ? owners.length === 0 : owners.some((set) => set.name === name);
+/** The claims that the workload has let go of: a StatefulSet's by name, a Deployment's as its template names them. */
+function idleClaims(target: Params, cluster: Cluster): readonly Claim[] {
+  const workload = findWorkload(target, cluster);
+  if (!workload) return [];
+  return cluster.objects.persistentvolumeclaims.filter((claim) => {
+    if (claim.namespace !== target.namespace || cluster.podsOfClaim(claim).some((pod) => !isFinished(pod)))
+      return false;
+    return workload.claimNames.includes(claim.name) || ('claimTemplates' in workload && ownsClaim(workload, claim));
   });
+}
+
+/** A resize that waited for the detach must be over before the volume is attached again; one that cannot be is not waited for. */
+function hasGrown(claim: Claim, cluster: Cluster): boolean {
+  const asked = bytesOf(claim.requested);
+  const present = bytesOf(cluster.volumeOfClaim(claim)?.capacity);
+  return asked === undefined || present === undefined || present >= asked || claim.resizeStatus.includes('Infeasible');
 }
 
 /** Only the absence of the attachment means detached. */

@@ -83,6 +83,12 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
   const timeoutMs = settings.timeoutMs ?? 10_000;
   const people = new Map<string, { readonly person: KnownPerson; readonly at: number }>();
   let me: Awaited<ReturnType<Chat['identity']>> | undefined;
+  const whoAmI = shared(async (_: string, signal: AbortSignal) => {
+    const read = parse('auth.test', identity, await call('auth.test', {}, signal));
+    me = { teamId: read.team_id, botUserId: read.user_id, url: read.url };
+    return me;
+  }, timeoutMs);
+  const whoIs = shared(personNow, timeoutMs);
 
   async function call(
     method: Method,
@@ -157,10 +163,7 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
   return {
     personNow,
     async identity(signal) {
-      if (me) return me;
-      const read = parse('auth.test', identity, await call('auth.test', {}, signal));
-      me = { teamId: read.team_id, botUserId: read.user_id, url: read.url };
-      return me;
+      return me ?? whoAmI('', signal);
     },
     async post(channel, thread, message, signal) {
       const args = { channel, metadata: message.metadata, ...(thread === null ? {} : { thread_ts: thread }) };
@@ -179,7 +182,8 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
     },
     async person(id, signal) {
       const known = people.get(id);
-      return known && clock.now() - known.at < PERSON_TTL_MS ? known.person : personNow(id, signal);
+      if (known && clock.now() - known.at < PERSON_TTL_MS) return known.person;
+      return whoIs(id, signal).catch((error: unknown) => ({ id, unreadable: messageOf(error) }));
     },
     async openModal(triggerId, view, signal) {
       const faults = checkView(view);
@@ -212,6 +216,31 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
       await answer.body?.cancel();
       if (!answer.ok) throw new Refused(`Slack refused the answer to an interaction (${answer.status})`);
     },
+  };
+}
+
+/**
+ * One question for all who ask the same at the same time: a rush of clicks must not become a rush of calls, which Slack
+ * would limit. Who has no time left stops waiting; the question goes on for the others, for `timeoutMs` at most.
+ */
+function shared<T>(
+  ask: (key: string, signal: AbortSignal) => Promise<T>,
+  timeoutMs: number,
+): (key: string, signal: AbortSignal) => Promise<T> {
+  const asked = new Map<string, Promise<T>>();
+  return async (key, signal) => {
+    if (signal.aborted) throw new Transient('there was no time left to ask Slack');
+    const known = asked.get(key);
+    const answer = known ?? ask(key, AbortSignal.timeout(timeoutMs)).finally(() => asked.delete(key));
+    if (!known) asked.set(key, answer);
+    const late = Promise.withResolvers<never>();
+    const giveUp = () => late.reject(new Transient('Slack did not answer in time'));
+    signal.addEventListener('abort', giveUp, { once: true });
+    try {
+      return await Promise.race([answer, late.promise]);
+    } finally {
+      signal.removeEventListener('abort', giveUp);
+    }
   };
 }
 

@@ -4,10 +4,12 @@ import {
   dashed,
   driverOfVolume,
   honorsReclaimPolicy,
+  idleSidecars,
   isDriverInstalled,
   isOlder,
   isSidecarDown,
   leaderLeaseName,
+  podsOfWorkload,
   seenSidecars,
   sidecarsOfDriver,
   versionOfImage,
@@ -174,6 +176,45 @@ describe('the workload of a driver', () => {
     expect(servedBy(registered, 'b.example.com')).toEqual(['one']);
   });
 
+  it('is told by the image of the plugin that registers the driver, wherever that runs', () => {
+    const plugin = (driver: string, image: string) =>
+      workload('DaemonSet', `nodes/${driver}`, [registrar(driver), { image }, { image: 'r.io/livenessprobe:v2' }]);
+    const alike = [
+      ...two.slice(0, 2),
+      workload('Deployment', 'z/one', [
+        provisioner(),
+        { image: 'r.io/b-plugin:2' },
+        { image: 'r.io/livenessprobe:v3' },
+      ]),
+      workload('Deployment', 'z/two', [
+        provisioner(),
+        { image: 'r.io/a-plugin:2' },
+        { image: 'r.io/livenessprobe:v3' },
+      ]),
+    ];
+    const told = [...alike, plugin('a.example.com', 'r.io/a-plugin:1'), plugin('b.example.com', 'r.io/b-plugin:1')];
+    expect(servedBy(told, 'a.example.com')).toEqual(['two']);
+    expect(servedBy(told, 'b.example.com')).toEqual(['one']);
+    const shared = [...alike, plugin('a.example.com', 'r.io/a-plugin:1'), plugin('b.example.com', 'r.io/a-plugin:1')];
+    expect(servedBy(shared, 'a.example.com')).toEqual([]);
+  });
+
+  it('is the only one beside a leader lease of the driver, whoever holds it', () => {
+    expect(servedBy([...two, lease('x/b-example-com', '1618392839-8081-b')], 'b.example.com')).toEqual(['one']);
+  });
+
+  it('is not looked for among drivers that are not installed', () => {
+    const leftover = [...two.slice(0, 3), lease('y/a-example-com', 'somebody')];
+    expect(servedBy(leftover, 'a.example.com')).toEqual(['one']);
+  });
+
+  it('that cannot be told is one of those that serve nobody else', () => {
+    const idle = (objects: readonly unknown[]) =>
+      idleSidecars('a.example.com', 'csi-provisioner', toCluster(objects)).map(({ workload: { name } }) => name);
+    expect(idle(two)).toEqual(['one', 'two']);
+    expect(idle([...two, lease('x/b-example-com', 'one-7d9f6-abcde')])).toEqual(['two']);
+  });
+
   it('is told by elimination when the other driver is served', () => {
     expect(servedBy([...two, lease('x/b-example-com', 'one-7d9f6-abcde')], 'a.example.com')).toEqual(['two']);
   });
@@ -240,6 +281,50 @@ describe('a driver is installed', () => {
   ])('when %s', (_, object) => {
     expect(isDriverInstalled(driver, toCluster([object]))).toBe(true);
     expect(isDriverInstalled('a.example', toCluster([object]))).toBe(false);
+  });
+});
+
+it('the lease of a driver that was uninstalled stays behind, and is no driver', () => {
+  expect(isDriverInstalled('a.example.com', toCluster([lease('x/a-example-com', 'one', 'NOW-9d')]))).toBe(false);
+});
+
+describe('the pods of a workload', () => {
+  const owner = (kind: string, uid: string) => [{ apiVersion: 'apps/v1', kind, name: 'o', uid, controller: true }];
+  const pod = (name: string, metadata: object, image = 'app:1') => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'x', uid: `uid-${name}`, ...metadata },
+    spec: { containers: [{ name: 'c', image }] },
+  });
+  const set = {
+    apiVersion: 'apps/v1',
+    kind: 'ReplicaSet',
+    metadata: { name: 'one-1', namespace: 'x', uid: 'uid-set', ownerReferences: owner('Deployment', 'uid-one') },
+  };
+  const controller = workload('Deployment', 'x/one', [provisioner()]);
+
+  it.each<[string, readonly unknown[], readonly string[]]>([
+    ['are those of its ReplicaSets', [set, pod('p', { ownerReferences: owner('ReplicaSet', 'uid-set') })], ['p']],
+    [
+      'are those that it owns itself',
+      [pod('p', { ownerReferences: owner('StatefulSet', 'uid-one') }), pod('q', { labels: { app: 'one' } })],
+      ['p'],
+    ],
+    [
+      'are told by its selector where owners were not read',
+      [pod('p', { labels: { app: 'one' } }), pod('q', {})],
+      ['p'],
+    ],
+    ['are told by the image when nothing else tells', [pod('p', {}, provisioner().image), pod('q', {})], ['p']],
+    [
+      'are not those of another owner with the same image',
+      [pod('p', { ownerReferences: owner('DaemonSet', 'u') }, provisioner().image)],
+      [],
+    ],
+  ])('%s', (_, objects, names) => {
+    const cluster = toCluster([controller, ...objects]);
+    const [found] = cluster.objects.deployments;
+    expect(found && podsOfWorkload(found, cluster).map(({ name }) => name)).toEqual(names);
   });
 });
 

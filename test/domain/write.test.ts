@@ -213,6 +213,31 @@ describe('a patch', () => {
     );
     expect(effectOf(write, object('uid-c', {}, { annotations: {} }))).toBe('applied');
   });
+
+  it('that removes a word has had its effect when another one was written in its place since', () => {
+    const path = '/spec/claimRef/uid';
+    const write = patchObject({ resource: 'persistentvolumes', namespace: null, name: 'pv', uid: 'uid-pv' }, [
+      { op: 'test', path, value: 'uid-old' },
+      { op: 'remove', path },
+      { op: 'remove', path: '/spec/claimRef/resourceVersion' },
+    ]);
+    const bound = (uid: string, version: string) =>
+      object('uid-pv', { spec: { claimRef: { name: 'data', uid, resourceVersion: version } } });
+    expect(effectOf(write, bound('uid-old', '7'))).toBe('open');
+    expect(effectOf(write, bound('uid-new', '9'))).toBe('applied');
+    expect(effectOf(write, object('uid-pv', { spec: { claimRef: { name: 'data' } } }))).toBe('applied');
+  });
+
+  it('that replaces a list of words by a part of it is not done while the whole list stands', () => {
+    const path = '/spec/mountOptions';
+    const write = patchObject({ resource: 'persistentvolumes', namespace: null, name: 'pv', uid: 'uid-pv' }, [
+      { op: 'test', path, value: ['noatime', 'nolock'] },
+      { op: 'replace', path, value: ['noatime'] },
+    ]);
+    const mounted = (mountOptions: readonly string[]) => object('uid-pv', { spec: { mountOptions } });
+    expect(effectOf(write, mounted(['noatime', 'nolock']))).toBe('open');
+    expect(effectOf(write, mounted(['noatime']))).toBe('applied');
+  });
 });
 
 describe('a stored write', () => {

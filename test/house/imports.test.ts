@@ -126,9 +126,9 @@ const files = globSync(['src/**/*.{ts,tsx}', 'handlers/**/*.ts', 'jobs/**/*.ts']
 
 function importsOf(file: string): readonly Import[] {
   const text = withoutComments(readFileSync(file, 'utf8'));
-  const specifiers = [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g)].flatMap(
-    (match) => match[1] ?? [],
-  );
+  const statements =
+    /^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*['"]([^'"]+)['"]|^\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm;
+  const specifiers = [...text.matchAll(statements)].flatMap((match) => match[1] ?? match[2] ?? match[3] ?? []);
   return specifiers.map((target) => ({
     file,
     target: target.startsWith('.') ? normalize(join(dirname(file), target)) : target,

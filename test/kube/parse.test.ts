@@ -154,6 +154,270 @@ describe('objects at the border', () => {
     expect(JSON.stringify(objects)).not.toContain(secret);
   });
 
+  const storage = (kind: string, more: object) => ({
+    apiVersion: 'storage.k8s.io/v1',
+    kind,
+    metadata: { name: 'x' },
+    ...more,
+  });
+  const volume = (spec: object) =>
+    parseOne({ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name: 'v' }, spec }).objects
+      .persistentvolumes[0];
+
+  it.each<[string | undefined, object]>([
+    ['10.0.0.9', { nfs: { server: '10.0.0.9', path: '/a' } }],
+    ['nfs.files.svc', { csi: { driver: 'nfs.csi.k8s.io', volumeAttributes: { server: 'nfs.files.svc', share: '/' } } }],
+    ['smb.files.svc', { csi: { driver: 'smb.csi.k8s.io', volumeAttributes: { source: '//smb.files.svc/share' } } }],
+    ['nfs.files.svc', { csi: { driver: 'd', volumeAttributes: { source: 'nfs.files.svc:/export/a' } } }],
+    ['[fd00::1]', { csi: { driver: 'd', volumeAttributes: { source: '[fd00::1]:/export' } } }],
+    [undefined, { csi: { driver: 'd', volumeAttributes: { source: 'projects/p/zones/z/disks/d' } } }],
+    [undefined, { csi: { driver: 'd', volumeHandle: 'h' } }],
+  ])('the server of a volume is %s for %j', (server, spec) => {
+    expect(volume(spec)?.server).toBe(server);
+  });
+
+  it('secrets and config maps are named by what needs them, and optional ones are left out', () => {
+    const csi = {
+      driver: 'd',
+      nodeStageSecretRef: { namespace: 'a', name: 's1' },
+      controllerPublishSecretRef: { name: '' },
+    };
+    expect(volume({ csi })?.secretRefs).toEqual({ nodeStage: 'a/s1' });
+    const raw = {
+      ...pod({}),
+      spec: {
+        volumes: [
+          { name: 'a', configMap: { name: 'cm' } },
+          { name: 'b', secret: { secretName: 'se' } },
+          { name: 'c', secret: { secretName: 'maybe', optional: true } },
+          {
+            name: 'd',
+            projected: { sources: [{ secret: { name: 'p1' } }, { configMap: { name: 'p2' } }, { downwardAPI: {} }] },
+          },
+        ],
+      },
+    };
+    expect(parseOne(raw).objects.pods[0]?.volumes.flatMap(({ sources }) => sources)).toEqual([
+      { kind: 'ConfigMap', name: 'cm' },
+      { kind: 'Secret', name: 'se' },
+      { kind: 'Secret', name: 'p1' },
+      { kind: 'ConfigMap', name: 'p2' },
+    ]);
+  });
+
+  it('a pod keeps its restarts and why each container ended last', () => {
+    const status = {
+      initContainerStatuses: [{ name: 'i', restartCount: 1 }],
+      containerStatuses: [
+        { name: 'a', restartCount: 2, lastState: { terminated: { reason: 'Error', message: 'leaderelection lost' } } },
+      ],
+    };
+    expect(parseOne({ ...pod({}), status, spec: { serviceAccountName: 'csi' } }).objects.pods[0]).toMatchObject({
+      restarts: 3,
+      lastEnds: [{ container: 'a', reason: 'Error', message: 'leaderelection lost' }],
+      serviceAccount: 'csi',
+    });
+  });
+
+  it('a claim keeps its conditions and the state of its resize', () => {
+    const status = {
+      conditions: [{ type: 'Resizing', status: 'True' }],
+      allocatedResourceStatuses: { storage: 'ControllerResizeInfeasible' },
+      allocatedResources: { storage: '20Gi' },
+    };
+    const raw = { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name: 'c' }, status };
+    expect(parseOne(raw).objects.persistentvolumeclaims[0]).toMatchObject({
+      conditions: [{ type: 'Resizing', status: 'True' }],
+      resizeStatus: 'ControllerResizeInfeasible',
+      allocated: '20Gi',
+    });
+  });
+
+  it('a workload keeps host paths, claims, account, and what its claim templates ask for', () => {
+    const raw = {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'db' },
+      spec: {
+        volumeClaimTemplates: [
+          {
+            metadata: { name: 'data' },
+            spec: { storageClassName: 'fast', resources: { requests: { storage: '1Gi' } } },
+          },
+          { metadata: { name: 'logs' } },
+        ],
+        template: {
+          spec: {
+            serviceAccountName: 'csi',
+            volumes: [
+              { name: 's', hostPath: { path: '/var/lib/kubelet/plugins/d' } },
+              { name: 'c', persistentVolumeClaim: { claimName: 'shared' } },
+            ],
+          },
+        },
+      },
+    };
+    expect(parseOne(raw).objects.statefulsets[0]).toMatchObject({
+      hostPaths: ['/var/lib/kubelet/plugins/d'],
+      claimNames: ['shared'],
+      serviceAccount: 'csi',
+      templateRequests: {
+        data: { storage: '1Gi', className: 'fast' },
+        logs: { storage: undefined, className: undefined },
+      },
+    });
+  });
+
+  it.each<[string, object, object]>([
+    [
+      'volumesnapshotcontents',
+      {
+        apiVersion: 'snapshot.storage.k8s.io/v1',
+        kind: 'VolumeSnapshotContent',
+        metadata: { name: 'x' },
+        spec: {
+          driver: 'd',
+          deletionPolicy: 'Delete',
+          source: { volumeHandle: 'h' },
+          volumeSnapshotRef: { namespace: 'a', name: 's' },
+        },
+        status: { readyToUse: true, snapshotHandle: 'sh', error: { message: 'no' } },
+      },
+      {
+        driver: 'd',
+        ready: true,
+        sourceHandle: 'h',
+        snapshotHandle: 'sh',
+        errorMessage: 'no',
+        snapshotRef: { namespace: 'a', name: 's', uid: undefined },
+      },
+    ],
+    [
+      'volumesnapshotclasses',
+      {
+        apiVersion: 'snapshot.storage.k8s.io/v1',
+        kind: 'VolumeSnapshotClass',
+        metadata: { name: 'x', annotations: { 'snapshot.storage.kubernetes.io/is-default-class': 'true' } },
+        driver: 'd',
+        deletionPolicy: 'Retain',
+      },
+      { driver: 'd', deletionPolicy: 'Retain', isDefault: true, parameters: {} },
+    ],
+    [
+      'csistoragecapacities',
+      storage('CSIStorageCapacity', {
+        storageClassName: 'c',
+        capacity: '5Gi',
+        nodeTopology: { matchLabels: { z: 'a' } },
+      }),
+      {
+        className: 'c',
+        capacity: '5Gi',
+        maximumVolumeSize: undefined,
+        nodeTopology: { labels: { z: 'a' }, expressions: [] },
+      },
+    ],
+    ['csistoragecapacities', storage('CSIStorageCapacity', { storageClassName: 'c' }), { nodeTopology: undefined }],
+    [
+      'resourcequotas',
+      {
+        apiVersion: 'v1',
+        kind: 'ResourceQuota',
+        metadata: { name: 'x' },
+        spec: { hard: { a: 1 } },
+        status: { hard: { a: '2' }, used: { a: '1' } },
+      },
+      { hard: { a: '2' }, used: { a: '1' } },
+    ],
+    [
+      'endpointslices',
+      {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name: 'x-1', labels: { 'kubernetes.io/service-name': 'x' } },
+        endpoints: [
+          { addresses: ['10.0.0.1'], conditions: { ready: false } },
+          { addresses: ['10.0.0.2'], conditions: {} },
+        ],
+      },
+      {
+        serviceName: 'x',
+        endpoints: [
+          { addresses: ['10.0.0.1'], ready: false },
+          { addresses: ['10.0.0.2'], ready: true },
+        ],
+      },
+    ],
+    [
+      'endpointslices',
+      { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata: { name: 'x' }, endpoints: null },
+      { endpoints: [] },
+    ],
+    [
+      'services',
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: 'x' },
+        spec: { selector: { app: 'a' }, clusterIP: '10.1.1.1' },
+      },
+      { selector: { app: 'a' }, clusterIp: '10.1.1.1' },
+    ],
+    [
+      'mutatingwebhookconfigurations',
+      {
+        apiVersion: 'admissionregistration.k8s.io/v1',
+        kind: 'MutatingWebhookConfiguration',
+        metadata: { name: 'x' },
+        webhooks: [
+          { name: 'w', clientConfig: { service: { namespace: 'a', name: 's' } } },
+          { name: 'u', failurePolicy: 'Ignore', clientConfig: { url: 'https://x' } },
+        ],
+      },
+      {
+        webhooks: [
+          { name: 'w', failurePolicy: 'Fail', service: { namespace: 'a', name: 's' } },
+          { name: 'u', failurePolicy: 'Ignore', service: undefined },
+        ],
+      },
+    ],
+    [
+      'clusterroles',
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRole',
+        metadata: { name: 'x' },
+        rules: [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }],
+      },
+      { rules: [{ apiGroups: [], resources: [], verbs: ['get'] }] },
+    ],
+    [
+      'clusterroles',
+      { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'x' }, rules: null },
+      { rules: [] },
+    ],
+    [
+      'rolebindings',
+      {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata: { name: 'x', namespace: 'a' },
+        roleRef: { kind: 'ClusterRole', name: 'r' },
+        subjects: [{ kind: 'ServiceAccount', name: 's', namespace: 'a' }],
+      },
+      { role: { kind: 'ClusterRole', name: 'r' }, subjects: [{ kind: 'ServiceAccount', name: 's', namespace: 'a' }] },
+    ],
+    [
+      'storageclasses',
+      storage('StorageClass', { allowedTopologies: [{ matchLabelExpressions: [{ key: 'zone', values: ['a'] }] }] }),
+      { allowedTopologies: [[{ key: 'zone', operator: 'In', values: ['a'] }]] },
+    ],
+  ])('%s keep what the rules use', (kind, raw, expected) => {
+    const { all, problems } = parseOne(raw);
+    expect(problems).toEqual([]);
+    expect(all).toMatchObject([{ resource: kind, ...expected }]);
+  });
+
   it.each<[string, unknown, string]>([
     ['finalizers that are no list', pod({ finalizers: 'kubernetes.io/pvc-protection' }), 'metadata.finalizers'],
     ['a time that is none', pod({ deletionTimestamp: 'soon' }), 'metadata.deletionTimestamp'],

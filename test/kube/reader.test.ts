@@ -92,6 +92,12 @@ const node = (name: string, ready: string) => ({
   metadata: meta(name),
   status: { conditions: [{ type: 'Ready', status: ready }] },
 });
+const csiNode = (name: string) => ({
+  apiVersion: 'storage.k8s.io/v1',
+  kind: 'CSINode',
+  metadata: meta(name),
+  spec: { drivers: [{ name: 'd', nodeID: `id-${name}` }] },
+});
 const system = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: 'cluster-1' } };
 const small = [
   system,
@@ -198,7 +204,12 @@ describe('a targeted read', () => {
       spec: { nodeName: 'n1', volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'c0' } }] },
       status: { phase: 'Pending' },
     };
-    const { cluster } = await read({ kind: 'Node', namespace: null, name: 'n2' }, [...small, ...spread, waiting]);
+    const { cluster } = await read({ kind: 'Node', namespace: null, name: 'n2' }, [
+      ...small,
+      ...spread,
+      waiting,
+      csiNode('n1'),
+    ]);
     expect(cluster.findPod('ns0', 'waiting')).toBeDefined();
     expect(cluster.coversPodsOfNode('n2')).toBe(true);
     expect(cluster.coversPodsOfNamespace('ns0')).toBe(false);
@@ -211,9 +222,9 @@ describe('a targeted read', () => {
   });
 
   it('what the budget does not cover is unread, with the reason', async () => {
-    const { cluster, cost } = await read(claimA, small, { budget: 8 });
-    expect(cost.requests).toBe(8);
-    expect(cluster.whyUnread('events')).toBe('not asked for: the budget of 8 requests was used up');
+    const { cluster, cost } = await read(claimA, small, { budget: 7 });
+    expect(cost.requests).toBe(7);
+    expect(cluster.whyUnread('events')).toBe('not asked for: the budget of 7 requests was used up');
     expect(cluster.isRead('persistentvolumeclaims')).toBe(true);
   });
 
@@ -241,7 +252,7 @@ describe('a targeted read', () => {
         return undefined;
       },
     });
-    for (const kind of ['storageclasses', 'volumesnapshots', 'jobs', 'daemonsets'] as const) {
+    for (const kind of ['storageclasses', 'jobs', 'daemonsets'] as const) {
       expect(asked.filter((path) => path.includes(kind))).toEqual([]);
       expect(cluster.isRead(kind), kind).toBe(true);
     }
@@ -273,6 +284,211 @@ describe('a targeted read', () => {
     const { cluster } = await read({ kind: 'PersistentVolume', namespace: null, name: 'nothing' }, small);
     expect(cluster.findVolume('nothing')).toBeUndefined();
     expect(cluster.isRead('persistentvolumes')).toBe(true);
+  });
+});
+
+describe('what a targeted read asks for besides', () => {
+  const object = (
+    apiVersion: string,
+    kind: string,
+    name: string,
+    namespace: string | undefined,
+    more: object = {},
+  ) => ({
+    apiVersion,
+    kind,
+    metadata: meta(name, namespace),
+    ...more,
+  });
+  const asked = (seen: readonly Seen[]) =>
+    seen.map(({ path }) => path.slice(path.indexOf('/v') + 1).replace(/^v\d+\//, ''));
+  const claimP: ScopeRef = { kind: 'PersistentVolumeClaim', namespace: 'shop', name: 'p' };
+  const podP: ScopeRef = { kind: 'Pod', namespace: 'shop', name: 'pod-p' };
+  const pendingClaim = (more: object = {}, spec: object = {}) =>
+    object('v1', 'PersistentVolumeClaim', 'p', 'shop', {
+      metadata: {
+        ...meta('p', 'shop'),
+        annotations: { 'volume.kubernetes.io/storage-provisioner': 'd' },
+        ...more,
+      },
+      spec: { storageClassName: 'fast', ...spec },
+      status: { phase: 'Pending' },
+    });
+  const podOf = (claimName: string, spec: object = {}) =>
+    object('v1', 'Pod', 'pod-p', 'shop', {
+      spec: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName } }], ...spec },
+      status: { phase: 'Pending' },
+    });
+  const said = (about: string, name: string, message: string) =>
+    object('v1', 'Event', `e-${name}`, 'shop', {
+      involvedObject: { kind: about, namespace: 'shop', name, uid: `uid-${name}` },
+      type: 'Warning',
+      message,
+      lastTimestamp: '2026-11-30T11:59:00Z',
+    });
+  const untouched = (more: object = {}) => {
+    const [claim, volume, attachment, pod] = chain('shop', 'p', 'n1');
+    return [
+      claim,
+      volume,
+      { ...attachment, status: { attached: false, ...more } },
+      { ...pod, status: { phase: 'Pending' } },
+    ];
+  };
+  const driverKinds = ['deployments', 'statefulsets', 'daemonsets'];
+  const rights = ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'];
+  const hooks = ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'];
+
+  it.each<{
+    readonly what: string;
+    readonly scope: ScopeRef;
+    readonly objects: readonly object[];
+    readonly kinds: readonly string[];
+  }>([
+    { what: 'an attachment waits untouched', scope: podP, objects: untouched(), kinds: [...driverKinds, 'csinodes'] },
+    {
+      what: 'a claim waits for its provisioner',
+      scope: claimP,
+      objects: [pendingClaim()],
+      kinds: [...driverKinds, 'csinodes', 'storageclasses'],
+    },
+    {
+      what: 'a claim of a pod is missing',
+      scope: podP,
+      objects: [podOf('nothing')],
+      kinds: ['namespaces/shop/resourcequotas'],
+    },
+    {
+      what: 'a claim of a StatefulSet was never made',
+      scope: { kind: 'StatefulSet', namespace: 'shop', name: 'db' },
+      objects: [
+        object('apps/v1', 'StatefulSet', 'db', 'shop', {
+          spec: { replicas: 2, volumeClaimTemplates: [{ metadata: { name: 'data' } }] },
+        }),
+        object('v1', 'PersistentVolumeClaim', 'data-db-0', 'shop'),
+      ],
+      kinds: ['namespaces/shop/resourcequotas'],
+    },
+    {
+      what: 'a claim is restored from a snapshot',
+      scope: claimP,
+      objects: [
+        pendingClaim({}, { dataSource: { kind: 'VolumeSnapshot', name: 's', apiGroup: 'snapshot.storage.k8s.io' } }),
+      ],
+      kinds: ['namespaces/shop/volumesnapshots', 'volumesnapshotcontents', 'volumesnapshotclasses'],
+    },
+    {
+      what: 'a pod without a node has an unbound claim',
+      scope: podP,
+      objects: [pendingClaim(), podOf('p')],
+      kinds: ['csistoragecapacities'],
+    },
+    {
+      what: 'an attachment was refused by a webhook',
+      scope: podP,
+      objects: [
+        ...untouched({ attachError: { message: 'failed calling webhook "v.x.io": no endpoints available' } }),
+        object('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration', 'v', undefined, {
+          webhooks: [{ name: 'v.x.io', clientConfig: { service: { namespace: 'x-system', name: 'x-admission' } } }],
+        }),
+      ],
+      kinds: [...hooks, 'namespaces/x-system/services', 'namespaces/x-system/endpointslices'],
+    },
+    {
+      what: 'a server of this cluster serves a volume that a pod waits for',
+      scope: podP,
+      objects: [
+        chain('shop', 'p', 'n1')[0],
+        {
+          ...chain('shop', 'p', 'n1')[1],
+          spec: {
+            claimRef: { namespace: 'shop', name: 'p', uid: 'uid-p' },
+            nfs: { server: 'nfs.files.svc.cluster.local' },
+          },
+        },
+        podOf('p', { nodeName: 'n1' }),
+      ],
+      kinds: ['namespaces/files/services', 'namespaces/files/endpointslices'],
+    },
+    {
+      what: 'the API server refused a component',
+      scope: claimP,
+      objects: [
+        pendingClaim(),
+        said(
+          'PersistentVolumeClaim',
+          'p',
+          'csinodes.storage.k8s.io "n" is forbidden: User "u" cannot get resource "x" in the namespace "shop"',
+        ),
+      ],
+      kinds: rights,
+    },
+  ])('$what: $kinds', async ({ scope, objects, kinds }) => {
+    const { seen, cost, cluster } = await read(scope, [system, node('n1', 'True'), csiNode('n1'), ...objects], {
+      budget: 40,
+    });
+    for (const kind of kinds) expect(asked(seen)).toContain(kind);
+    expect(cost.requests).toBe(seen.length);
+    expect(cluster.unread.filter(({ resource }) => resource !== 'backendvolumes')).toEqual([]);
+  });
+
+  it('nothing of that when the chain is well, and it counts as read', async () => {
+    const { seen, cluster } = await read(claimA, [...small, csiNode('n1')]);
+    const late = [
+      ...driverKinds.filter((kind) => kind !== 'statefulsets'),
+      ...rights,
+      ...hooks,
+      'resourcequotas',
+      'volumesnapshotcontents',
+      'volumesnapshotclasses',
+      'csistoragecapacities',
+      'services',
+      'endpointslices',
+      'csinodes',
+    ];
+    for (const kind of late) expect(asked(seen).filter((path) => path.endsWith(kind))).toEqual([]);
+    expect(cluster.unread.map(({ resource }) => resource)).toEqual(['backendvolumes']);
+  });
+
+  it('a quota that was exceeded is no refusal of rights', async () => {
+    const event = said('Pod', 'pod-p', 'pods "pod-p" is forbidden: exceeded quota: q, requested: x');
+    const { seen } = await read(podP, [system, podOf('p'), pendingClaim(), event]);
+    for (const kind of rights) expect(asked(seen)).not.toContain(kind);
+  });
+
+  it('what falls out of the budget is unread, and the pods that were read still count', async () => {
+    const { cluster, cost } = await read(
+      podP,
+      [system, node('n1', 'True'), ...untouched({ attachError: { message: 'x is forbidden: User cannot patch' } })],
+      { budget: 10 },
+    );
+    expect(cost.requests).toBe(10);
+    for (const kind of ['clusterrolebindings', 'clusterroles'] as const)
+      expect(cluster.whyUnread(kind)).toBe('not asked for: the budget of 10 requests was used up');
+    for (const kind of ['pods', 'volumeattachments', 'leases', 'csinodes', 'events'] as const)
+      expect(cluster.isRead(kind), kind).toBe(true);
+  });
+
+  it('where the controller of a driver has nothing ready, its pods are read', async () => {
+    const controller = object('apps/v1', 'Deployment', 'c', 'csi', {
+      spec: { replicas: 1, template: { spec: { containers: [{ name: 'a', image: 'r.io/csi-attacher:v4.9.0' }] } } },
+      status: { replicas: 1 },
+    });
+    const { cluster } = await read(podP, [
+      system,
+      node('n1', 'True'),
+      csiNode('n1'),
+      ...untouched(),
+      controller,
+      object('v1', 'Pod', 'c-1', 'csi'),
+    ]);
+    expect(cluster.findPod('csi', 'c-1')).toBeDefined();
+    expect(cluster.coversPodsOfNamespace('csi')).toBe(true);
+  });
+
+  it('the whole cluster is asked for every kind', async () => {
+    const { seen } = await read({ kind: 'Cluster' }, small);
+    for (const kind of all) expect(asked(seen), kind).toContain(kind);
   });
 });
 

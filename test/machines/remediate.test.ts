@@ -162,6 +162,33 @@ describe('an approved plan', () => {
     expect(world.effects).toEqual([]);
   });
 
+  it('that is the rest of a halted one is not planned anew, and its steps count on from those that are done', async () => {
+    const world = new World();
+    const { plan } = world;
+    const [first] = plan.steps;
+    if (!first) throw new Error('no step');
+    const whole = { ...plan, id: 'pln-0', steps: [{ ...first, state: 'DONE' as const }, ...plan.steps] };
+    const digest = 'sha256:of-the-rest';
+    world.plan = { ...plan, continues: whole.id, digest, votes: plan.votes.map((vote) => ({ ...vote, digest })) };
+    const settled: number[] = [];
+    const deps = world.deps();
+    await remediate(
+      'pln-1',
+      {
+        ...deps,
+        store: { ...deps.store, findPlan: (id) => Promise.resolve(id === whole.id ? whole : world.plan) },
+        remediations: deps.remediations.map((remediation) => ({
+          ...remediation,
+          settled: (no: number) => settled.push(no) > 0,
+        })),
+      },
+      signal,
+    );
+    expect(world.plan.state).toBe('SUCCEEDED');
+    expect(settled).toEqual([2]);
+    expect(world.broken()).toEqual([]);
+  });
+
   it('is superseded when it would be another plan now', async () => {
     const world = new World();
     world.plan = {

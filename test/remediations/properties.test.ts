@@ -25,6 +25,7 @@ const finalizers = [
   'external-provisioner.volume.kubernetes.io/finalizer',
   'snapshot.storage.kubernetes.io/pvc-as-source-protection',
   'snapshot.storage.kubernetes.io/volumesnapshot-bound-protection',
+  'snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection',
   'cns.example.com/pvc-protection',
   'batch.kubernetes.io/job-tracking',
   'foregroundDeletion',
@@ -45,16 +46,15 @@ function meta(namespace: string | undefined) {
       creationTimestamp: fc.constantFrom('NOW-30d', 'NOW-3m'),
       ...(namespace === undefined ? {} : { namespace: fc.constant(namespace) }),
       finalizers: fc.oneof(fc.constant([]), fc.uniqueArray(fc.constantFrom(...finalizers), { maxLength: 4 })),
-      ownerReferences: fc.array(
-        fc.record({
+      ownerReferences: fc
+        .record({
           kind: fc.constantFrom('StatefulSet', 'StatefulSet', 'ReplicaSet', 'Job', 'Pod', 'Kafka'),
           name,
           uid,
           controller: fc.constantFrom(true, true, false),
-        }),
-        { maxLength: 1 },
-      ),
-      deletion: fc.constantFrom(undefined, undefined, 'NOW-1h', 'NOW-1m'),
+        })
+        .chain((owner) => fc.constantFrom([owner], [owner], [])),
+      deletion: fc.constantFrom(undefined, undefined, undefined, undefined, 'NOW-1h', 'NOW-1m'),
     })
     .map(({ deletion, ...rest }) =>
       deletion === undefined ? rest : { ...rest, deletionTimestamp: deletion, deletionGracePeriodSeconds: 0 },
@@ -71,20 +71,41 @@ const object = fc.oneof(
     spec: fc.record({
       persistentVolumeReclaimPolicy: policy,
       accessModes: fc.constant(['ReadWriteOnce']),
+      capacity: fc.constant({ storage: '100Ti' }),
+      storageClassName: fc.constant('a'),
       claimRef,
-      csi: fc.record({ driver: fc.constant('ebs.csi.aws.com'), volumeHandle: name }),
+      csi: fc.record({ driver: fc.constant('ebs.csi.aws.com'), volumeHandle: fc.uuid() }),
+      mountOptions: fc.constantFrom([], ['nolock'], ['noatime', 'nolock']),
     }),
     status: fc.record({ phase: fc.constantFrom('Bound', 'Released', 'Failed', 'Available') }),
   }),
   fc.record({
     apiVersion: fc.constant('v1'),
     kind: fc.constant('PersistentVolumeClaim'),
-    metadata: meta('shop'),
+    metadata: fc
+      .record({ plain: meta('shop'), node: fc.option(name, { nil: undefined }) })
+      .map(({ plain, node }) =>
+        node === undefined ? plain : { ...plain, annotations: { 'volume.kubernetes.io/selected-node': node } },
+      ),
     spec: fc.record(
-      { volumeName: name, storageClassName: name, accessModes: fc.constant(['ReadWriteOnce']) },
+      {
+        volumeName: name,
+        storageClassName: name,
+        accessModes: fc.constant(['ReadWriteOnce']),
+        resources: fc.record({ requests: fc.record({ storage: fc.constantFrom('10Gi', '100Ti') }) }),
+      },
       { requiredKeys: [] },
     ),
-    status: fc.record({ phase: fc.constantFrom('Bound', 'Pending', 'Lost') }),
+    status: fc.record(
+      {
+        phase: fc.constantFrom('Bound', 'Pending', 'Lost'),
+        capacity: fc.constant({ storage: '10Gi' }),
+        allocatedResourceStatuses: fc.record({
+          storage: fc.constantFrom('ControllerResizeInfeasible', 'ControllerResizeInProgress'),
+        }),
+      },
+      { requiredKeys: ['phase'] },
+    ),
   }),
   fc.record({
     apiVersion: fc.constant('v1'),
@@ -105,6 +126,7 @@ const object = fc.oneof(
     metadata: meta(undefined),
     spec: fc.record(
       {
+        unschedulable: fc.boolean(),
         taints: fc.array(
           fc.record({
             key: fc.constantFrom('node.kubernetes.io/out-of-service', 'dedicated'),
@@ -146,11 +168,29 @@ const object = fc.oneof(
     apiVersion: fc.constant('storage.k8s.io/v1'),
     kind: fc.constant('StorageClass'),
     metadata: meta(undefined),
+    provisioner: fc.constantFrom('kubernetes.io/no-provisioner', 'ebs.csi.aws.com'),
   }),
   fc.record({
     apiVersion: fc.constant('snapshot.storage.k8s.io/v1'),
     kind: fc.constant('VolumeSnapshot'),
     metadata: meta('shop'),
+    spec: fc.record({ source: fc.record({ persistentVolumeClaimName: name }) }),
+    status: fc.record({ readyToUse: fc.boolean() }),
+  }),
+  fc.record({
+    apiVersion: fc.constant('snapshot.storage.k8s.io/v1'),
+    kind: fc.constant('VolumeSnapshotContent'),
+    metadata: meta(undefined),
+    spec: fc.record({
+      driver: fc.constant('ebs.csi.aws.com'),
+      volumeSnapshotRef: fc.record({ namespace: fc.constant('shop'), name, uid }),
+    }),
+  }),
+  fc.record({
+    apiVersion: fc.constant('snapshot.storage.k8s.io/v1'),
+    kind: fc.constant('VolumeSnapshotClass'),
+    metadata: meta(undefined),
+    driver: fc.constant('ebs.csi.aws.com'),
   }),
   fc.record({
     apiVersion: fc.constant('coordination.k8s.io/v1'),
@@ -166,7 +206,7 @@ const object = fc.oneof(
 
 const world = fc
   .record({
-    objects: fc.array(object, { minLength: 1, maxLength: 24 }),
+    objects: fc.array(object, { minLength: 1, maxLength: 32 }),
     notRead: fc.oneof(
       { weight: 4, arbitrary: fc.constant([]) },
       { weight: 1, arbitrary: fc.uniqueArray(fc.constantFrom(...resourceNames), { maxLength: 2 }) },
@@ -217,6 +257,7 @@ const paramsOf: Readonly<Record<string, fc.Arbitrary<Readonly<Record<string, unk
         'persistentvolumeclaims',
         'pods',
         'volumesnapshots',
+        'volumesnapshotcontents',
       ),
       namespace: fc.constantFrom('shop', null),
       name,
@@ -241,6 +282,29 @@ const paramsOf: Readonly<Record<string, fc.Arbitrary<Readonly<Record<string, unk
     uid,
     storageClass: fc.constantFrom(...names, null),
   }),
+  'take-snapshot': fc.record({ namespace: fc.constant('shop'), claim: name, uid, snapshotClass: name }),
+  'cordon-node': fc.record({ node: name, uid }),
+  'clear-selected-node': fc.record({ namespace: fc.constant('shop'), name, uid, node: name }),
+  'lower-resize-request': fc.record({
+    namespace: fc.constant('shop'),
+    name,
+    uid,
+    to: fc.constantFrom('5Gi', '12Gi', '200Ti'),
+  }),
+  'patch-mount-options': fc.record({ volume: name, uid, to: fc.constantFrom([], ['noatime']) }),
+  'mark-default-class': fc.record({ storageClass: name, uid }),
+  'restart-driver-pod': fc.record({
+    kind: fc.constantFrom('Deployment', 'StatefulSet', 'Pod'),
+    namespace: fc.constant('shop'),
+    name,
+    uid,
+    driver: fc.constant('ebs.csi.aws.com'),
+  }),
+  'delete-unready-snapshot': podParams,
+  'make-volume-rebindable': fc
+    .record({ volume: name, uid, claimUid: uid })
+    .map((given) => ({ ...given, dataName: given.volume })),
+  'recreate-volume-object': fc.record({ volume: name, uid }),
 };
 
 /** Kinds that the parameters of a remediation name. */
@@ -252,11 +316,63 @@ const aims: Readonly<Record<string, readonly ResourceName[]>> = {
   'taint-node-out-of-service': ['nodes'],
   'remove-out-of-service-taint': ['nodes'],
   'delete-attachment': ['volumeattachments'],
-  'remove-finalizer': ['volumeattachments', 'persistentvolumes', 'persistentvolumeclaims', 'pods', 'volumesnapshots'],
+  'remove-finalizer': [
+    'volumeattachments',
+    'persistentvolumes',
+    'persistentvolumeclaims',
+    'pods',
+    'volumesnapshots',
+    'volumesnapshotcontents',
+  ],
   'set-recreate-strategy': ['deployments'],
   'scale-down-and-restore': ['deployments', 'statefulsets'],
   'recreate-pending-claim': ['persistentvolumeclaims'],
+  'take-snapshot': ['persistentvolumeclaims'],
+  'cordon-node': ['nodes'],
+  'clear-selected-node': ['persistentvolumeclaims'],
+  'lower-resize-request': ['persistentvolumeclaims'],
+  'patch-mount-options': ['persistentvolumes'],
+  'mark-default-class': ['storageclasses'],
+  'restart-driver-pod': ['deployments', 'statefulsets', 'pods'],
+  'delete-unready-snapshot': ['volumesnapshots'],
+  'make-volume-rebindable': ['persistentvolumes'],
+  'recreate-volume-object': ['persistentvolumes'],
 };
+
+/** Which parameter names the object that the uid belongs to. */
+const targetKeys: Readonly<Record<string, string>> = {
+  'take-snapshot': 'claim',
+  'cordon-node': 'node',
+  'taint-node-out-of-service': 'node',
+  'remove-out-of-service-taint': 'node',
+  'set-reclaim-policy-retain': 'volume',
+  'patch-mount-options': 'volume',
+  'make-volume-rebindable': 'volume',
+  'recreate-volume-object': 'volume',
+  'delete-attachment': 'attachment',
+  'mark-default-class': 'storageClass',
+};
+
+function targetOf(id: string, params: Readonly<Record<string, unknown>>): unknown {
+  return params[targetKeys[id] ?? 'name'];
+}
+
+/** Where little would come about by chance, the objects that are nearer to it come first. */
+function isLikely(id: string, object: ObjectMeta, cluster: Cluster): boolean {
+  switch (id) {
+    case 'recreate-volume-object':
+    case 'remove-finalizer':
+      return object.deletedAt !== undefined && object.finalizers.length > 0;
+    case 'make-volume-rebindable':
+      return cluster.findVolume(object.name)?.phase === 'Released';
+    case 'delete-pod': {
+      const [owner] = object.owners;
+      return owner !== undefined && cluster.findStatefulSet('shop', owner.name)?.uid === owner.uid;
+    }
+    default:
+      return true;
+  }
+}
 
 /** Points parameters at an object of the world, so that not all of them miss. */
 function aim(
@@ -265,12 +381,21 @@ function aim(
   cluster: Cluster,
   at: number,
 ): Readonly<Record<string, unknown>> {
-  const targets = (aims[id] ?? []).flatMap((resource): readonly ObjectMeta[] => cluster.objects[resource]);
+  const all = (aims[id] ?? []).flatMap((resource): readonly ObjectMeta[] => cluster.objects[resource]);
+  const likely = all.filter((object) => isLikely(id, object, cluster));
+  const targets = likely.length > 0 ? likely : all;
   const target = targets[at % Math.max(1, targets.length)];
   if (!target) return params;
-  const key = ['volume', 'node', 'attachment'].find((candidate) => candidate in params) ?? 'name';
-  const aimed = { ...params, [key]: target.name, uid: target.uid };
-  if (id === 'scale-down-and-restore') return { ...aimed, kind: target.ref.kind };
+  const aimed = { ...params, [targetKeys[id] ?? 'name']: target.name, uid: target.uid };
+  if (id === 'scale-down-and-restore' || id === 'restart-driver-pod') return { ...aimed, kind: target.ref.kind };
+  if (id === 'make-volume-rebindable') {
+    const claimUid = cluster.findVolume(target.name)?.claimRef?.uid ?? 'u1';
+    return { ...aimed, claimUid, dataName: target.name };
+  }
+  if (id === 'clear-selected-node') {
+    const node = target.annotations['volume.kubernetes.io/selected-node'];
+    return node === undefined ? aimed : { ...aimed, node };
+  }
   if (id !== 'remove-finalizer') return aimed;
   const { namespace, resource } = target;
   return {
@@ -308,6 +433,16 @@ const essentials: Readonly<Record<string, readonly ResourceName[]>> = {
   ],
   'scale-down-and-restore': ['horizontalpodautoscalers', 'pods', 'persistentvolumeclaims', 'persistentvolumes'],
   'recreate-pending-claim': ['persistentvolumeclaims', 'persistentvolumes', 'pods', 'statefulsets', 'storageclasses'],
+  'take-snapshot': ['persistentvolumeclaims', 'persistentvolumes', 'volumesnapshots', 'volumesnapshotclasses'],
+  'cordon-node': ['nodes'],
+  'clear-selected-node': ['persistentvolumeclaims', 'persistentvolumes', 'nodes'],
+  'lower-resize-request': ['persistentvolumeclaims'],
+  'patch-mount-options': ['persistentvolumes', 'persistentvolumeclaims', 'pods'],
+  'mark-default-class': ['storageclasses', 'persistentvolumeclaims'],
+  'restart-driver-pod': ['pods'],
+  'delete-unready-snapshot': ['volumesnapshots', 'persistentvolumeclaims', 'persistentvolumes'],
+  'make-volume-rebindable': ['persistentvolumes', 'persistentvolumeclaims', 'volumeattachments'],
+  'recreate-volume-object': ['persistentvolumes', 'persistentvolumeclaims'],
 };
 
 interface Attempt {
@@ -334,7 +469,7 @@ function check(
     cluster: Cluster,
     remediation: Remediation,
   ) => void,
-  numRuns = 300,
+  numRuns = 200,
 ): number {
   const remediation = remediations.find((candidate) => candidate.id === id);
   const params = paramsOf[id];
@@ -361,7 +496,9 @@ describe.each(Object.keys(paramsOf))('%s, whatever its parameters and the cluste
           resource: write.resource,
           ...(write.verb === 'patch' && write.subresource ? { subresource: write.subresource } : {}),
         });
-        expect(write.name).toBe(params['name'] ?? params['node'] ?? params['volume'] ?? params['attachment']);
+        expect(write.name).toBe(
+          id === 'take-snapshot' ? `k8s-storage-bot-${String(params['uid'])}` : targetOf(id, params),
+        );
         expect(write.namespace).toBe(params['namespace'] ?? null);
         expect(write.uid).toBe(write.verb === 'create' ? null : params['uid']);
         if (write.verb === 'patch')
@@ -372,12 +509,16 @@ describe.each(Object.keys(paramsOf))('%s, whatever its parameters and the cluste
     expect(plans).toBeGreaterThan(0);
   });
 
-  it('names only objects that are there, never more than one finalizer, and that one as given', () => {
+  it('names only objects that are there, never more than one finalizer in a write, and that one as given', () => {
     check(id, ({ writes }, params, cluster) => {
-      for (const write of writes) {
+      for (const [at, write] of writes.entries()) {
+        if (id === 'take-snapshot') continue;
         const live = findLive(write, cluster);
         expect(live?.uid).toBe(params['uid']);
-        if (write.verb === 'patch') expectSafeFinalizers(write, live, params['finalizer']);
+        if (write.verb !== 'patch') continue;
+        // The one plan of several finalizers: each write finds the next one in the first place.
+        if (id === 'recreate-volume-object') expectFinalizer(write, live?.finalizers.slice(at), live?.finalizers[at]);
+        else expectSafeFinalizers(write, live, params['finalizer']);
       }
     });
   });
@@ -424,26 +565,54 @@ function findLive(write: Write, cluster: Cluster): ObjectMeta | undefined {
   return all.find((live) => live.namespace === write.namespace && live.name === write.name);
 }
 
+/** What a plan may write under `metadata`, besides the one finalizer. */
+const annotationPaths: readonly string[] = [
+  '/metadata/annotations/volume.kubernetes.io~1selected-node',
+  '/metadata/annotations/storageclass.kubernetes.io~1is-default-class',
+  '/metadata/annotations',
+];
+
 function expectSafeFinalizers(
   write: Write & { readonly verb: 'patch' },
   live: ObjectMeta | undefined,
   given: unknown,
 ): void {
   const touched = write.body.filter(
-    (operation) => operation.path.startsWith('/metadata/') && operation.path !== '/metadata/uid',
+    ({ path }) => path.startsWith('/metadata/') && path !== '/metadata/uid' && !annotationPaths.includes(path),
   );
   if (touched.length === 0) return;
-  const [test, remove, ...more] = touched;
-  expect(more).toEqual([]);
-  expect(test).toEqual({ op: 'test', path: remove?.path, value: given });
-  expect(remove?.op).toBe('remove');
-  expect(live?.finalizers[Number(remove?.path.split('/').at(-1))]).toBe(given);
+  expectFinalizer(write, live?.finalizers, given);
   expect(live?.deletedAt).toBeDefined();
   expect(['nodes', 'namespaces']).not.toContain(write.resource);
   expect(given).not.toBe('kubernetes.io/pv-protection');
 }
 
+/** Exactly one finalizer goes: the given one, by its place and on the condition that it stands there. */
+function expectFinalizer(
+  write: Write & { readonly verb: 'patch' },
+  standing: readonly string[] | undefined,
+  given: unknown,
+): void {
+  const [uidTest, test, remove, ...more] = write.body;
+  expect(uidTest?.path).toBe('/metadata/uid');
+  expect(more).toEqual([]);
+  expect(test).toEqual({ op: 'test', path: remove?.path, value: given });
+  expect(remove?.op).toBe('remove');
+  expect(remove?.path).toMatch(/^\/metadata\/finalizers\/\d+$/);
+  expect(standing?.[Number(remove?.path.split('/').at(-1))]).toBe(given);
+}
+
 describe('what is never offered, whatever the parameters', () => {
+  /** These need many objects to meet. */
+  const rare: ReadonlySet<string> = new Set([
+    'delete-pod',
+    'remove-finalizer',
+    'recreate-pending-claim',
+    'recreate-volume-object',
+    'make-volume-rebindable',
+    'cordon-node',
+  ]);
+
   /** What passed both plan and preflight. */
   function offered(id: string, look: (params: Readonly<Record<string, unknown>>, cluster: Cluster) => void): void {
     let count = 0;
@@ -454,7 +623,7 @@ describe('what is never offered, whatever the parameters', () => {
         count += 1;
         look(params, cluster);
       },
-      1500,
+      rare.has(id) ? 4000 : 800,
     );
     expect(count, `offers of ${id}`).toBeGreaterThan(0);
   }
@@ -498,6 +667,82 @@ describe('what is never offered, whatever the parameters', () => {
     offered('remove-finalizer', (params, cluster) => {
       if (params['resource'] === 'persistentvolumes')
         expect(cluster.attachmentsOfVolume(String(params['name']))).toEqual([]);
+    });
+  });
+
+  it('a volume object made again without Retain, or while another claim could get it', () => {
+    offered('recreate-volume-object', (params, cluster) => {
+      const volume = cluster.findVolume(String(params['volume']));
+      expect(volume?.reclaimPolicy).toBe('Retain');
+      expect(volume?.deletedAt).toBeDefined();
+      expect(volume && cluster.claimOfVolume(volume)?.volumeName).toBe(volume?.name);
+    });
+    check('recreate-volume-object', ({ writes }) => {
+      const last = writes.at(-1);
+      if (last?.verb !== 'create') return expect(writes).toEqual([]);
+      expect(writes.filter(({ verb }) => verb === 'create')).toHaveLength(1);
+      expect(last.body['spec']).toMatchObject({ persistentVolumeReclaimPolicy: 'Retain' });
+      expect(Object.keys(last.body['metadata'] ?? {})).not.toContain('uid');
+      expect(JSON.stringify(last.body)).not.toContain('resourceVersion');
+    });
+  });
+
+  it('a volume that is attached, or whose claim still exists, given to another claim', () => {
+    offered('make-volume-rebindable', (params, cluster) => {
+      expect(cluster.attachmentsOfVolume(String(params['volume']))).toEqual([]);
+      expect(cluster.findClaimByUid(String(params['claimUid']))).toBeUndefined();
+      expect(cluster.findVolume(String(params['volume']))?.reclaimPolicy).toBe('Retain');
+    });
+  });
+
+  it('deleting a snapshot that was ready', () => {
+    offered('delete-unready-snapshot', (params, cluster) => {
+      expect(cluster.findSnapshot('shop', String(params['name']))?.ready).toBe(false);
+    });
+  });
+
+  it('a snapshot of a claim that is being deleted', () => {
+    offered('take-snapshot', (params, cluster) => {
+      expect(cluster.findClaim('shop', String(params['claim']))?.deletedAt).toBeUndefined();
+    });
+  });
+
+  it('a request at or below what the claim has', () => {
+    offered('lower-resize-request', (params) => {
+      expect(params['to']).toBe('12Gi');
+    });
+  });
+
+  it('a second default class', () => {
+    offered('mark-default-class', (_, cluster) => {
+      expect(cluster.objects.storageclasses.filter((found) => found.isDefault)).toEqual([]);
+    });
+  });
+
+  it('the last node that takes pods being cordoned', () => {
+    offered('cordon-node', (params, cluster) => {
+      const others = cluster.objects.nodes.filter(
+        (node) => node.name !== params['node'] && !node.unschedulable && node.ready?.status === 'True',
+      );
+      expect(others).not.toEqual([]);
+    });
+  });
+
+  it('a selected node taken off that exists', () => {
+    offered('clear-selected-node', (params, cluster) => {
+      expect(cluster.findNode(String(params['node']))).toBeUndefined();
+    });
+  });
+
+  it('mount options changed under a pod that runs, or a driver restarted by a pod without a controller', () => {
+    offered('patch-mount-options', (params, cluster) => {
+      const volume = cluster.findVolume(String(params['volume']));
+      const users = volume ? cluster.podsOfVolume(volume) : [];
+      expect(users.filter((pod) => pod.phase === 'Running' && pod.containers.length > 0)).toEqual([]);
+    });
+    offered('restart-driver-pod', (params, cluster) => {
+      if (params['kind'] !== 'Pod') return;
+      expect(cluster.findPod('shop', String(params['name']))?.owners.some((owner) => owner.controller)).toBe(true);
     });
   });
 

@@ -267,6 +267,22 @@ it('knows whose token it has, and asks once', async () => {
   expect(slack.callsOf('auth.test')).toHaveLength(1);
 });
 
+it('asks Slack once for all who ask the same at the same time', async () => {
+  const asking = Array.from({ length: 100 }, (_, no) => chat.person(no % 2 === 0 ? 'U1' : 'U2', signal));
+  await Promise.all([...asking, chat.identity(signal), chat.identity(signal)]);
+  expect(slack.callsOf('users.info')).toHaveLength(2);
+  expect(slack.callsOf('auth.test')).toHaveLength(1);
+});
+
+it('lets who has no time left go, while the others get their answer', async () => {
+  const hurried = new AbortController();
+  const answers = Promise.all([chat.person('U1', hurried.signal), chat.person('U1', signal)]);
+  hurried.abort();
+  const [early, patient] = await answers;
+  expect(early).toEqual({ id: 'U1', unreadable: 'Slack did not answer in time' });
+  expect(patient).not.toHaveProperty('unreadable');
+});
+
 it('calls the methods that it says it calls, and no others', async () => {
   await chat.identity(signal);
   await posting();

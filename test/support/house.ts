@@ -24,7 +24,7 @@ export type Who = keyof typeof people;
 export const channel = 'C0INCIDENTS';
 
 const SIGNING_SECRET = 'a-secret-of-the-tests-only';
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 15_000;
 
 export interface House {
   readonly slack: PlaygroundSlack;

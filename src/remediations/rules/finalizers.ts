@@ -1,9 +1,13 @@
+import { PVC_PROTECTION } from '../../domain/claim.ts';
 import { isAttacherFinalizer, PROVISIONER_FINALIZER } from '../../domain/csi.ts';
-
-/** Finalizers that Kubernetes and its sidecars set on claims (facts §3.1), compared as whole strings. */
-export const PVC_PROTECTION = 'kubernetes.io/pvc-protection';
-export const SNAPSHOT_SOURCE = 'snapshot.storage.kubernetes.io/pvc-as-source-protection';
-export const CLONE_SOURCE = 'provisioner.storage.kubernetes.io/cloning-protection';
+import {
+  BOUND_PROTECTION,
+  CLONE_SOURCE,
+  CONTENT_PROTECTION,
+  GROUP_PROTECTION,
+  RESTORE_PROTECTIONS,
+  SNAPSHOT_SOURCE,
+} from '../../domain/snapshot.ts';
 
 /** The garbage collector's own, on any kind: what they wait for is there for a reason. */
 const garbageCollectors: readonly string[] = ['foregroundDeletion', 'orphan'];
@@ -17,11 +21,10 @@ const known: ReadonlySet<string> = new Set([
   'kubernetes.io/pv-controller',
   'kubernetes.io/vac-protection',
   PROVISIONER_FINALIZER,
-  'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection',
-  'snapshot.storage.kubernetes.io/volumesnapshot-bound-protection',
-  'snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection',
-  'snapshot.storage.kubernetes.io/volumesnapshot-in-group-protection',
-  'snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection',
+  BOUND_PROTECTION,
+  GROUP_PROTECTION,
+  CONTENT_PROTECTION,
+  ...RESTORE_PROTECTIONS,
 ]);
 
 /** In no row of facts §3.1: somebody else's. */
@@ -35,9 +38,5 @@ export function isGarbageCollectors(finalizer: string): boolean {
 
 /** On a VolumeSnapshot, and without a group, which is not read here. */
 export function isOfSnapshot(finalizer: string): boolean {
-  return (
-    finalizer === 'snapshot.storage.kubernetes.io/volumesnapshot-bound-protection' ||
-    finalizer === 'snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection' ||
-    finalizer === 'provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection'
-  );
+  return finalizer === BOUND_PROTECTION || RESTORE_PROTECTIONS.includes(finalizer);
 }

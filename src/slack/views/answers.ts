@@ -103,7 +103,7 @@ export function evidenceAnswer(incident: Incident): Whisper {
   return whisper(`What was read ${date(report.now)}:`, lines, whereabouts(incident), all.length - lines.length);
 }
 
-/** The lines by which a person does by hand what is offered: the manual steps, and each plan's writes for kubectl. */
+/** The lines by which a person does by hand what may be done so: the manual steps, and the writes of plans of low risk. */
 export function commandsAnswer(incident: Incident): Whisper {
   const findings = incident.report?.findings ?? [];
   const all = findings.flatMap((finding) => commandParts(finding, incident.cluster));
@@ -141,7 +141,10 @@ function commandParts(finding: Finding, cluster: string): readonly (() => Mrkdwn
         `${esc(says, 600)}${command === undefined ? '' : `\n${codeBlock([command], 2000)}`}`,
   );
   const offers = finding.offers
-    .filter((offer) => offer.plan.length > 0 && offer.blocked === null)
+    // What needs a proof or two people is not handed out to be typed past them.
+    .filter(
+      (offer) => offer.plan.length > 0 && offer.blocked === null && offer.risk === 'low' && offer.requires.length === 0,
+    )
     .map((offer) => () => {
       const lines = offer.plan.map((write) => kubectlLine(write, cluster));
       return `*${esc(offer.remediation.replaceAll('-', ' '), 80)}* (${offer.risk} risk)\n${codeBlock(lines, 2600)}`;

@@ -90,6 +90,7 @@ export function incidentOf(over: Partial<Incident> = {}): Incident {
     report: reportOf(),
     problem: null,
     diagnoses: 1,
+    answered: 1,
     ...over,
   };
 }

@@ -1,0 +1,154 @@
+import { BIND_COMPLETED, sufferersOf } from '../domain/binding.ts';
+import { getCommand, nameOf } from '../domain/claim.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import type { Attachment, BackendVolume, Claim } from '../domain/objects.ts';
+import { isDeleting, isFinished } from '../domain/pod.ts';
+import { missingRef } from '../domain/ref.ts';
+import type { Scope } from '../domain/scope.ts';
+
+interface Facts {
+  readonly claim: string;
+  readonly volume: string;
+  readonly pods: number;
+  /** A backend volume that was made for this claim, when an inventory shows one. */
+  readonly handle: string | undefined;
+}
+
+/**
+ * A claim was bound and its PV object is gone. Only the object: what became of the volume in the backend is not known
+ * to Kubernetes, and mostly it is still there (`syncBoundClaim` in pv_controller.go; F27).
+ */
+export const claimLost = defineFault<'claim-lost', Facts>({
+  id: 'claim-lost',
+  severity: 'critical',
+  rank: 7,
+  needs: ['persistentvolumeclaims', 'persistentvolumes'],
+  uses: ['pods', 'volumeattachments', 'backendvolumes'],
+  words: {
+    summary: (f) =>
+      `Claim ${f.claim} is Lost: the PersistentVolume ${f.volume} that it was bound to does not exist any more.`,
+    explanation: (f) =>
+      [
+        'Somebody removed the PV object, mostly by clearing its finalizers or by a restore of etcd. "Data on the volume is lost!" in the event is about that object: the volume in the backend may well exist, with all its data, and nothing will delete it.',
+        f.handle === undefined
+          ? 'Its handle must be found before anything else: in a backup of the objects, or in the backend by name or tags.'
+          : `The inventory of the backend shows ${f.handle}, which was made for this claim.`,
+        f.pods === 0
+          ? 'New pods that use the claim are refused.'
+          : 'Pods that run go on, but none that is rescheduled starts again.',
+      ].join(' '),
+  },
+  doc: {
+    meaning:
+      'The claim was bound, and the PersistentVolume that `spec.volumeName` names does not exist. The claim keeps the phase Lost and is never bound to another volume.',
+    impact:
+      'Pods that run keep the volume until they move; none starts again. The volume in the backend is not touched, but nothing in Kubernetes knows it any more: that is also how it leaks.',
+    diagnosis:
+      'The event says `Data on the volume is lost!`. It is wrong about the backend: look there for the handle, for a name like `pvc-<uid of the claim>`, or for tags. While a pod runs, `status.volumesInUse` of its node still names driver and handle. When the PV exists and names another claim, it is another fault.',
+    mitigation:
+      'Make the PV object again: same name, same handle, policy Retain, `claimRef` with the uid of this claim; the claim then goes back to Bound by itself, and pods are not touched. Never delete the claim to "start afresh", and never make a PV with a guessed handle.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    for (const claim of claimsOf(cluster, scope)) {
+      const { volumeName } = claim;
+      if (claim.phase !== 'Lost' || isDeleting(claim) || volumeName === undefined) continue;
+      if (!cluster.findVolume(volumeName)) yield toFinding(claim, volumeName, cluster);
+    }
+  },
+});
+
+/** A volume that does not exist has no chain: whoever asks about it is asking about the claims that name it. */
+function claimsOf(cluster: Cluster, { ref, claims }: Scope): readonly Claim[] {
+  if (ref.kind !== 'PersistentVolume' || cluster.findVolume(ref.name)) return claims;
+  return cluster.claimsNaming(ref.name);
+}
+
+function toFinding(claim: Claim, volumeName: string, cluster: Cluster): FindingDraft<Facts> {
+  const missing = missingRef('PersistentVolume', null, volumeName);
+  const pods = cluster.podsOfClaim(claim).filter((pod) => !isFinished(pod));
+  const attachments = cluster.attachmentsOfVolume(volumeName);
+  const backend = cluster.objects.backendvolumes.find((volume) => isMadeFor(volume, claim, volumeName));
+  return {
+    subject: claim.ref,
+    involved: [
+      claim.ref,
+      missing,
+      ...attachments.map((attachment) => attachment.ref),
+      ...pods.map((pod) => pod.ref),
+      ...(backend ? [backend.ref] : []),
+    ],
+    affected: sufferersOf([claim], cluster),
+    facts: { claim: nameOf(claim), volume: volumeName, pods: pods.length, handle: backend?.name },
+    evidence: [
+      fact(claim, 'status.phase', claim.phase, 'it was bound and lost its volume'),
+      fact(
+        claim,
+        `metadata.annotations["${BIND_COMPLETED}"]`,
+        claim.annotations[BIND_COMPLETED] ?? 'absent',
+        'a claim that was bound is never bound to another volume',
+      ),
+      absent(missing, 'the PV object is gone; what the backend holds is not said by that'),
+      ...attachments.map(attachmentEvidence),
+      ...(backend
+        ? [
+            fact(
+              backend,
+              'metadata.name',
+              backend.name,
+              'the backend still has the volume that was made for this claim',
+            ),
+          ]
+        : []),
+    ],
+    manual: byHand(claim, volumeName, attachments, cluster),
+  };
+}
+
+/** Backend names carry the claim's uid, as `pvc-<uid>` or with another prefix (external-provisioner `makeVolumeName`). */
+function isMadeFor(volume: BackendVolume, claim: Claim, volumeName: string): boolean {
+  return [volume.name, ...Object.values(volume.labels), ...Object.values(volume.annotations)].some(
+    (text) => text.includes(claim.uid) || text === volumeName,
+  );
+}
+
+function attachmentEvidence(attachment: Attachment): Evidence {
+  return fact(
+    attachment,
+    'spec.source.persistentVolumeName',
+    attachment.volumeName ?? '',
+    'an attachment still names the volume; it cannot be detached while the PV object is missing',
+  );
+}
+
+function byHand(
+  claim: Claim,
+  volumeName: string,
+  attachments: readonly Attachment[],
+  cluster: Cluster,
+): readonly ManualStep[] {
+  const nodes = [
+    ...new Set([
+      ...attachments.map((attachment) => attachment.nodeName),
+      ...cluster.podsOfClaim(claim).flatMap((pod) => pod.nodeName ?? []),
+    ]),
+  ].filter((name) => cluster.findNode(name));
+  return [
+    {
+      says: 'Leave the claim and the pods that run as they are: deleting the claim gives away the uid by which the data can come back.',
+      command: getCommand('pvc', claim),
+    },
+    ...nodes.slice(0, 2).map((name) => ({
+      says: `Note driver and handle while ${name} still says them: the entry kubernetes.io/csi/<driver>^<handle> of this volume.`,
+      command: getCommand('node', { namespace: null, name }, "-o jsonpath='{.status.volumesInUse}'"),
+    })),
+    {
+      says: `Find the volume: a backup of the object ${volumeName}, or the backend, by the name pvc-${claim.uid} or by tags. Make sure that no other PV has that handle.`,
+      command: `kubectl get pv -o custom-columns=NAME:.metadata.name,DRIVER:.spec.csi.driver,HANDLE:.spec.csi.volumeHandle`,
+    },
+    {
+      says: `When the handle is certain, make the PV again: name ${volumeName}, that driver and handle, size, class and modes of the claim, policy Retain, and claimRef with namespace ${claim.namespace ?? ''}, name ${claim.name} and uid ${claim.uid}. The claim goes back to Bound by itself.`,
+    },
+  ];
+}

@@ -1,0 +1,176 @@
+import { groupsOf, nameOf, some } from '../domain/claim.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import { exceededBy, type MissingClaim, missingClaims, refusalOf } from '../domain/quota.ts';
+import { refusalsOf } from '../domain/rbac.ts';
+import { missingRef, refKey } from '../domain/ref.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration, minutes } from '../domain/time.ts';
+
+interface Facts {
+  readonly claims: readonly string[];
+  readonly user: string;
+  readonly maker: MissingClaim['maker'];
+  readonly missingFor: string;
+  /** Namespaces that have a claim of that name. */
+  readonly elsewhere: readonly string[];
+  readonly isProgress: boolean;
+}
+
+/**
+ * A pod or a StatefulSet needs a claim that does not exist. Nothing is Pending, so looking at claims shows nothing; the
+ * scheduler says `persistentvolumeclaim "…" not found` (facts §2.4).
+ */
+export const claimMissing = defineFault<'claim-missing', Facts>({
+  id: 'claim-missing',
+  severity: 'warning',
+  rank: 7,
+  needs: ['pods', 'persistentvolumeclaims', 'statefulsets'],
+  uses: ['resourcequotas', 'storageclasses', 'events', 'clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'],
+  words: {
+    summary: (f) =>
+      f.isProgress
+        ? `${some(f.claims, 'Claim')} that ${f.user} needs ${f.claims.length === 1 ? 'is' : 'are'} just being made.`
+        : `${some(f.claims, 'Claim')} that ${f.user} needs ${f.claims.length === 1 ? 'does' : 'do'} not exist.`,
+    explanation: (f) => {
+      if (f.isProgress)
+        return `Wanted for ${f.missingFor}. It is too early to say that something keeps it from being made.`;
+      const elsewhere =
+        f.elsewhere.length > 0
+          ? ` A claim of that name exists in namespace ${f.elsewhere.join(', ')}; a pod sees only claims of its own namespace.`
+          : '';
+      return `Missing for ${f.missingFor}. ${whoMakes[f.maker]}${elsewhere}`;
+    },
+  },
+  doc: {
+    meaning:
+      'A pod without a node references a claim that does not exist in its namespace, or a StatefulSet has not made a claim from its template.',
+    impact:
+      'The pod is not scheduled, or not even made. No data is lost by that: there is no claim that could hold any.',
+    diagnosis:
+      'Look for the name in the namespace of the pod, letter for letter; a claim of the same name elsewhere does not count. For a StatefulSet or an ephemeral volume read the events of the StatefulSet or the pod: who was refused, and by what. That there is no event says nothing.',
+    mitigation:
+      'A claim that people make: apply it, or correct the name in the pod. A claim from a template or of an ephemeral volume is made by its controller: find what keeps it from that. Making an empty claim by hand for an ephemeral volume does not help, it would not belong to the pod; and for a StatefulSet make sure that no volume with the old data waits to be bound first.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const missing = missingClaims(cluster, scope).filter((one) => !isQuotas(one, cluster));
+    if (missing.length === 0) return;
+    const refused = new Set(refusalsOf(cluster, scope).map(({ complaint }) => refKey(complaint.object.ref)));
+    const own = missing.filter(
+      ({ user, pod }) => ![user, ...(pod ? [pod.ref] : [])].some((ref) => refused.has(refKey(ref))),
+    );
+    for (const group of groupsOf(own, keyOf)) yield toFinding(group, cluster);
+  },
+});
+
+const whoMakes: Readonly<Record<MissingClaim['maker'], string>> = {
+  statefulset: 'The StatefulSet controller makes it from a template and has not, so something keeps it from that.',
+  ephemeral:
+    'It belongs to a generic ephemeral volume and is made by the ephemeral volume controller, never by hand; something keeps it from that.',
+  person: 'No controller makes it: it was never applied, was deleted, or the pod has the name wrong.',
+};
+
+/** A full quota is a finding of its own, as a missing right is. */
+function isQuotas(missing: MissingClaim, cluster: Cluster): boolean {
+  return leftMs(missing) < 0 && exceededBy(missing, cluster).length > 0;
+}
+
+/** A claim that a pod names is wanted by several pods; one from a template or of an ephemeral volume by its workload. */
+function keyOf(missing: MissingClaim): string {
+  return missing.maker === 'person' ? refKey(missing.ref) : `${missing.maker}\n${refKey(missing.user)}`;
+}
+
+/** How long it may still be on its way. */
+function leftMs({ maker, missingMs }: MissingClaim): number {
+  return (maker === 'person' ? minutes(1) : minutes(2)) - missingMs;
+}
+
+function toFinding(group: readonly [MissingClaim, ...MissingClaim[]], cluster: Cluster): FindingDraft<Facts> {
+  const [first] = group;
+  const left = Math.min(...group.map(leftMs));
+  const isProgress = left >= 0;
+  const namesakes = cluster.objects.persistentvolumeclaims.filter(
+    (claim) => claim.name === first.name && claim.namespace !== first.namespace,
+  );
+  const pods = group.flatMap(({ pod }) => pod ?? []);
+  return {
+    subject: first.ref,
+    involved: [
+      first.ref,
+      first.user,
+      ...pods.slice(0, 5).map((pod) => pod.ref),
+      ...group.map(({ ref }) => ref),
+      ...group.map(({ user }) => user),
+      ...pods.map((pod) => pod.ref),
+    ],
+    affected: [...pods.map((pod) => pod.ref), ...group.map(({ user }) => user), ...group.map(({ ref }) => ref)],
+    // Where a controller makes the claims, its own trouble explains why there are none.
+    restsOn: first.maker === 'person' ? [] : [missingRef('Lease', 'kube-system', 'kube-controller-manager')],
+    facts: {
+      claims: [...new Set(group.map(nameOf))],
+      user: `${first.user.kind} ${nameOf(first.user)}`,
+      maker: first.maker,
+      missingFor: duration(Math.max(...group.map(({ missingMs }) => missingMs))),
+      elsewhere: namesakes.slice(0, 3).map((claim) => claim.namespace ?? ''),
+      isProgress,
+    },
+    evidence: [
+      ...group.slice(0, 5).map(({ ref }) => absent(ref, 'no such claim exists in this namespace')),
+      ...pods
+        .slice(0, 2)
+        .map((pod) => fact(pod, 'spec.nodeName', 'absent', 'the pod is not scheduled without the claim')),
+      ...evidenceOfSet(first),
+      ...namesakes
+        .slice(0, 2)
+        .map((claim) => fact(claim, 'metadata.namespace', claim.namespace, 'the same name, but another namespace')),
+      ...evidenceOfRefusal(first, cluster),
+    ],
+    progressSeconds: isProgress ? left / 1000 : undefined,
+    manual: byHand(first),
+  };
+}
+
+function evidenceOfSet({ set, pod }: MissingClaim): readonly Evidence[] {
+  if (!set || pod) return [];
+  return [
+    fact(set, 'status.readyReplicas', set.readyReplicas, `${set.replicas} are wanted; the next pod was not made`),
+  ];
+}
+
+function evidenceOfRefusal(missing: MissingClaim, cluster: Cluster): readonly Evidence[] {
+  const refusal = refusalOf(missing, cluster);
+  return refusal ? [fact(refusal, 'message', refusal.message, 'what its controller said last')] : [];
+}
+
+function byHand({ maker, namespace, name, user, pod }: MissingClaim): readonly ManualStep[] {
+  const look: ManualStep = {
+    says: 'See which claims the namespace has, and compare the name letter for letter.',
+    command: `kubectl get pvc -n ${namespace}`,
+  };
+  if (maker === 'person')
+    return [
+      look,
+      {
+        says: `Apply the claim ${name} in namespace ${namespace}, or correct the name in ${user.kind} ${user.name}. If the claim was deleted, look first whether its volume is still there (Released), or the pod starts with an empty one.`,
+        command: `kubectl get pv -o custom-columns=NAME:.metadata.name,PHASE:.status.phase,CLAIM:.spec.claimRef.name,NAMESPACE:.spec.claimRef.namespace`,
+      },
+    ];
+  const about =
+    maker === 'ephemeral' && pod ? { kind: 'pod', name: pod.name } : { kind: 'statefulset', name: user.name };
+  return [
+    look,
+    {
+      says: 'Read what the controller that makes it was told: a quota, an admission webhook, a missing right.',
+      command: `kubectl get events -n ${namespace} --field-selector involvedObject.name=${about.name}`,
+    },
+    maker === 'ephemeral'
+      ? {
+          says: 'Do not make the claim by hand: it would not belong to the pod, and the pod would refuse it. Remove what keeps the controller from making it.',
+        }
+      : {
+          says: 'Before a new, empty claim is made, look whether a Released volume still holds the data of the claim with that name.',
+          command: `kubectl get pv -o custom-columns=NAME:.metadata.name,PHASE:.status.phase,CLAIM:.spec.claimRef.name,NAMESPACE:.spec.claimRef.namespace`,
+        },
+  ];
+}

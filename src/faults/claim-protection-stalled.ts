@@ -1,0 +1,178 @@
+import {
+  deletionEvidence,
+  dropFinalizerCommand,
+  type Fate,
+  fateInWords,
+  fateOf,
+  groupsOf,
+  type HeldClaim,
+  heldClaims,
+  isControllerManagerStale,
+  isoOf,
+  keepDataByHand,
+  nameOf,
+  OWNER_GRACE_MS,
+  PVC_PROTECTION,
+  rebindAllByHand,
+  refuseUncovered,
+  shellWord,
+  some,
+  unscheduledUsers,
+  waitByHand,
+} from '../domain/claim.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import { CONTROLLER_MANAGER } from '../domain/lease.ts';
+import { deletingForMs } from '../domain/pod.ts';
+import { missingRef } from '../domain/ref.ts';
+import type { OfferDraft } from '../domain/remediation.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration } from '../domain/time.ts';
+import { removeFinalizer } from '../remediations/remove-finalizer.ts';
+import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+
+interface Held extends HeldClaim {
+  readonly leftMs: number | undefined;
+}
+
+interface Facts {
+  readonly claims: readonly string[];
+  readonly deletedFor: string;
+  readonly leaseSeen: boolean;
+  readonly fate: Fate;
+  readonly isProgress: boolean;
+}
+
+/**
+ * A claim is being deleted, no scheduled pod references it, and yet the protection controller leaves its finalizer: it
+ * does not act, although the controller manager's lease is not stale (F01f).
+ */
+export const claimProtectionStalled = defineFault<'claim-protection-stalled', Facts>({
+  id: 'claim-protection-stalled',
+  severity: 'warning',
+  rank: 6,
+  needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'leases'],
+  words: {
+    summary: (f) =>
+      `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'was' : 'were'} deleted ${f.deletedFor} ago and no pod uses ${f.claims.length === 1 ? 'it' : 'them'}, but ${PVC_PROTECTION} is not removed.`,
+    explanation: (f) => {
+      if (f.isProgress) return `The protection controller removes it within moments as a rule. ${fateInWords(f.fate)}`;
+      const lease = f.leaseSeen
+        ? "The controller manager's lease is not stale, so the controller manager as a whole seems to work"
+        : 'Whether the controller manager works cannot be seen here, as its lease does not exist';
+      return `Nothing holds the claim, so the protection controller should have released it within moments. ${lease}: that one controller does not act. ${fateInWords(f.fate)}`;
+    },
+  },
+  doc: {
+    meaning:
+      'The claim is Terminating with `kubernetes.io/pvc-protection` alone, and no scheduled pod references it. The controller that should remove the finalizer does not act on it.',
+    impact:
+      'The claim and its namespace stay Terminating. If the controller stands still altogether, every claim that is deleted stays as well.',
+    diagnosis:
+      'List all pods of the namespace, finished ones too, and generic ephemeral volumes: one with a node holds rightly. Then look at kube-controller-manager: its lease, its log, whether the controller `persistentvolumeclaim-protection-controller` is switched off, whether it may list pods. When its lease is stale, no claim is treated one by one (`control-plane-unhealthy`).',
+    mitigation:
+      'Restart or repair kube-controller-manager; the claims then go by themselves. Only with reclaim policy Retain, and when a fresh list of the pods shows no user, may the one finalizer be removed by hand. Patching claims one after the other, the common advice, hides that a controller is down and destroys data where the policy is Delete.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    if (isControllerManagerStale(cluster)) return;
+    const alone = heldClaims(cluster, scope).filter(
+      ({ claim, holders }) => claim.finalizers.length === 1 && holders.length === 0,
+    );
+    const stalled = alone
+      .filter(({ claim }) => cluster.coversPodsOfNamespace(claim.namespace ?? ''))
+      .map((item) => toHeld(item, cluster.now));
+    for (const group of groupsOf(stalled, ({ leftMs }) => (leftMs === undefined ? 'found' : 'progress')))
+      yield toFinding(group, cluster);
+    refuseUncovered(
+      alone.map(({ claim }) => claim),
+      cluster,
+    );
+  },
+});
+
+function toHeld(item: HeldClaim, now: number): Held {
+  const left = OWNER_GRACE_MS - deletingForMs(item.claim, now);
+  return { ...item, leftMs: left > 0 ? left : undefined };
+}
+
+function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): FindingDraft<Facts> {
+  const [{ claim, leftMs }] = group;
+  const waiting = [...new Set(group.flatMap((item) => unscheduledUsers(item.claim, cluster)))];
+  const lease = missingRef('Lease', 'kube-system', CONTROLLER_MANAGER);
+  return {
+    subject: claim.ref,
+    involved: [...group.map((item) => item.claim.ref), ...group.flatMap((item) => item.volume?.ref ?? [])],
+    affected: [
+      ...group.map((item) => item.claim.ref),
+      ...waiting.map((pod) => pod.ref),
+      ...waiting.flatMap((pod) => cluster.workloadOf(pod) ?? []),
+    ],
+    restsOn: [lease],
+    facts: {
+      claims: group.map((item) => nameOf(item.claim)),
+      deletedFor: duration(Math.max(...group.map((item) => deletingForMs(item.claim, cluster.now)))),
+      leaseSeen: cluster.findLease('kube-system', CONTROLLER_MANAGER) !== undefined,
+      fate: fateOf(group),
+      isProgress: leftMs !== undefined,
+    },
+    evidence: evidenceOf(group, cluster),
+    progressSeconds: leftMs === undefined ? undefined : Math.max(...group.map((item) => item.leftMs ?? 0)) / 1000,
+    offers: group.slice(0, 20).flatMap(offersFor),
+    manual: leftMs === undefined ? manualFor(group, cluster) : waitByHand,
+  };
+}
+
+/** The finalizer only where its end destroys nothing. */
+function offersFor({ claim, volume }: Held): readonly OfferDraft[] {
+  if (volume?.reclaimPolicy === 'Delete')
+    return [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })];
+  if (volume?.reclaimPolicy !== 'Retain') return [];
+  return [
+    removeFinalizer.offer({
+      resource: 'persistentvolumeclaims',
+      namespace: claim.namespace,
+      name: claim.name,
+      uid: claim.uid,
+      finalizer: PVC_PROTECTION,
+      because: 'claim-protection-stalled',
+    }),
+  ];
+}
+
+function evidenceOf(group: readonly [Held, ...Held[]], cluster: Cluster): readonly Evidence[] {
+  const [{ claim }] = group;
+  const lease = cluster.findLease('kube-system', CONTROLLER_MANAGER);
+  return [
+    ...deletionEvidence(group.slice(0, 5), cluster.now),
+    fact(claim, 'pods', 0, 'no pod that has a node references the claim, whatever its phase'),
+    ...(lease
+      ? [fact(lease, 'spec.renewTime', isoOf(lease.renewedAt), 'the controller manager renews its lease: it runs')]
+      : []),
+    ...(group.length > 1 ? [fact(claim, 'claims', group.length, 'so many claims stand in the same way')] : []),
+  ];
+}
+
+function manualFor(group: readonly [Held, ...Held[]], cluster: Cluster): readonly ManualStep[] {
+  const [{ claim, volume }] = group;
+  return [
+    ...keepDataByHand(group),
+    {
+      says: 'Look at every pod of the namespace once more, whatever its phase: one that has a node and names the claim holds it rightly.',
+      command: `kubectl get pods -n ${shellWord(claim.namespace ?? '')} -o wide`,
+    },
+    {
+      says: 'Look at kube-controller-manager: its log for pvc-protection, its `--controllers` flag, its right to list pods. Restart it; the claims then go by themselves.',
+      command: `kubectl -n kube-system get lease ${CONTROLLER_MANAGER} -o yaml`,
+    },
+    ...(volume?.reclaimPolicy === 'Retain'
+      ? [
+          {
+            says: `If it cannot be repaired soon, remove this one finalizer from ${nameOf(claim)}: its data stays, as the policy is Retain.`,
+            command: dropFinalizerCommand('pvc', claim, PVC_PROTECTION),
+          },
+        ]
+      : []),
+    ...rebindAllByHand(group, cluster),
+  ];
+}

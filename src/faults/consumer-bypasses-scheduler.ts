@@ -1,0 +1,98 @@
+import { isDelayed, isPending, sufferersOf, unfinishedUsers } from '../domain/binding.ts';
+import { FRESH_MS, nameOf, refuseUncovered, SELECTED_NODE, shellWord } from '../domain/claim.ts';
+import { type Cluster, controllerOf } from '../domain/cluster.ts';
+import { defineFault, type FindingDraft, fact } from '../domain/fault.ts';
+import type { Claim, Pod } from '../domain/objects.ts';
+import { isDeleting } from '../domain/pod.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration } from '../domain/time.ts';
+
+interface Facts {
+  readonly claim: string;
+  readonly pod: string;
+  readonly node: string;
+  readonly className: string;
+  readonly waitedFor: string;
+}
+
+/**
+ * A claim waits for the scheduler to choose a node, and its pod got its node without the scheduler, by `spec.nodeName`.
+ * Nobody will ever write `selected-node`, so neither volume nor pod comes (F21).
+ */
+export const consumerBypassesScheduler = defineFault<'consumer-bypasses-scheduler', Facts>({
+  id: 'consumer-bypasses-scheduler',
+  severity: 'warning',
+  rank: 7,
+  needs: ['persistentvolumeclaims', 'storageclasses', 'pods'],
+  words: {
+    summary: (f) => `Pod ${f.pod} was put on ${f.node} past the scheduler, so claim ${f.claim} never gets a volume.`,
+    explanation: (f) =>
+      `Class ${f.className} makes the volume where the scheduler puts the first pod. This pod came with spec.nodeName, the scheduler never looked at it, and the claim has waited for ${f.waitedFor} for a choice that nobody will make. The pod waits for the claim in turn.`,
+  },
+  doc: {
+    meaning:
+      'A claim of a class with WaitForFirstConsumer is Pending, and a pod that uses it has `spec.nodeName` although no node was selected for the claim: the pod did not go through the scheduler.',
+    impact: 'The pod stays in ContainerCreating and the claim stays Pending, for ever. Nothing is lost.',
+    diagnosis:
+      'The claim has no annotation `volume.kubernetes.io/selected-node` and its pod has a node. The event `waiting for first consumer` or `waiting for pod … to be scheduled` goes on, although the pod has a node. Neither driver nor class is at fault.',
+    mitigation:
+      'Make the pod again without `spec.nodeName`; pin it by a node selector or node affinity on `kubernetes.io/hostname`, which the scheduler honours. Changing the binding mode of the class is not possible, and a class with Immediate may put the volume where the node cannot reach it.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const waiting = scope.claims.filter((claim) => isWithoutNode(claim, cluster));
+    for (const claim of waiting) {
+      const [pod, ...more] = unfinishedUsers(claim, cluster).filter(
+        (user) => user.nodeName !== undefined && !isDeleting(user) && cluster.now - user.createdAt > FRESH_MS,
+      );
+      if (pod) yield toFinding(claim, pod, more, cluster);
+    }
+    refuseUncovered(waiting, cluster);
+  },
+});
+
+function isWithoutNode(claim: Claim, cluster: Cluster): boolean {
+  return (
+    isPending(claim) &&
+    claim.volumeName === undefined &&
+    claim.annotations[SELECTED_NODE] === undefined &&
+    isDelayed(claim, cluster) &&
+    cluster.now - claim.createdAt > FRESH_MS
+  );
+}
+
+function toFinding(claim: Claim, pod: Pod, more: readonly Pod[], cluster: Cluster): FindingDraft<Facts> {
+  const node = pod.nodeName ?? '';
+  const hostname = cluster.findNode(node)?.labels['kubernetes.io/hostname'] ?? node;
+  return {
+    subject: pod.ref,
+    involved: [pod.ref, claim.ref, ...more.map((other) => other.ref)],
+    affected: sufferersOf([claim], cluster),
+    facts: {
+      claim: nameOf(claim),
+      pod: nameOf(pod),
+      node,
+      className: claim.className ?? '',
+      waitedFor: duration(cluster.now - claim.createdAt),
+    },
+    evidence: [
+      fact(pod, 'spec.nodeName', node, 'the pod has a node'),
+      fact(
+        claim,
+        `metadata.annotations["${SELECTED_NODE}"]`,
+        'absent',
+        'the scheduler has chosen no node for the claim, so it did not place the pod',
+      ),
+      fact(claim, 'status.phase', claim.phase, `waiting for ${duration(cluster.now - claim.createdAt)}`),
+    ],
+    manual: [
+      {
+        says: `Change the pod where it is written${controllerOf(pod) ? ' (the template of its controller, or the tool that sets nodeName)' : ''}: drop spec.nodeName, and pin it by nodeSelector kubernetes.io/hostname: ${hostname} if it must run there.`,
+        command: `kubectl get pod ${shellWord(pod.name)} -n ${shellWord(pod.namespace ?? '')} -o yaml`,
+      },
+      {
+        says: 'Then make the pod again. The scheduler chooses the node, and the volume is made for it. The claim can stay.',
+      },
+    ],
+  };
+}

@@ -1,0 +1,260 @@
+import { few, isUnused, listed, sufferers } from '../domain/attachment.ts';
+import { deletionEvidence, type HeldClaim, heldClaims, keepDataByHand, nameOf, withCount } from '../domain/claim.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import {
+  CONTROLLER_MANAGER,
+  type ControlPlaneTrouble,
+  controlPlaneTrouble,
+  podsThatLostTheirLease,
+  unrenewedMs,
+} from '../domain/lease.ts';
+import type { Attachment, Claim, Lease, Pod } from '../domain/objects.ts';
+import { isDeleting, isUnscheduled, isWaiting } from '../domain/pod.ts';
+import { type Ref, uniqueRefs } from '../domain/ref.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration, minutes } from '../domain/time.ts';
+import { attachmentOn } from '../domain/volume.ts';
+import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+
+interface Facts {
+  readonly reason: ControlPlaneTrouble['reason'];
+  readonly leases: readonly string[];
+  readonly silentFor: string;
+  /** Sidecars that ended because they lost their lease. */
+  readonly ended: readonly string[];
+  /** Claims whose deletion ends, with their data, as soon as the controllers work again. */
+  readonly endangered: readonly string[];
+}
+
+/**
+ * The controllers of Kubernetes do not act: the controller manager does not lead, or everything that renews a lease is
+ * late because the API server or etcd answers too slowly (F01f, F11). Storage shows it first, and in many places at once.
+ */
+export const controlPlaneUnhealthy = defineFault<'control-plane-unhealthy', Facts>({
+  id: 'control-plane-unhealthy',
+  severity: 'critical',
+  rank: 1,
+  needs: ['leases'],
+  uses: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'volumeattachments', 'nodes'],
+  words: {
+    summary: (f) =>
+      f.reason === 'controller-manager'
+        ? `No kube-controller-manager leads: its lease was last renewed ${f.silentFor} ago.`
+        : `The control plane is too slow: ${listed(f.leases)} renew their leases too late.`,
+    explanation: (f) => {
+      const why =
+        f.reason === 'controller-manager'
+          ? 'The controllers that release claims, make and remove attachments and replace pods all run in it, so none of that happens. What looks like many troubles is this one.'
+          : `Components that have nothing to do with each other are late at the same time, so the API server or etcd is the reason and not one of them.${f.ended.length > 0 ? ` ${listed(f.ended)} ended for want of a lease: that is an effect, and no fault of the CSI driver.` : ''}`;
+      const data =
+        f.endangered.length > 0
+          ? ` When the controllers return, ${listed(f.endangered)} will be gone at once, and the data with the policy Delete too: set what must stay to Retain before.`
+          : '';
+      return `${why}${data}`;
+    },
+  },
+  doc: {
+    meaning:
+      'The Lease `kube-system/kube-controller-manager` has not been renewed for five minutes (`controller-manager`), or the leases of several unrelated components are late at once, those of Kubernetes itself among them (`slow`).',
+    impact:
+      'Claims stay Terminating without a holder, volumes are neither attached nor detached, pods are not replaced, CSI sidecars restart again and again. When the controllers come back, every deletion that waited ends at once.',
+    diagnosis:
+      'Look at the leases of kube-controller-manager, kube-scheduler and the CSI sidecars side by side. One late lease is that one component; several unrelated ones are the API server or etcd. A lease that does not exist proves nothing. `leaderelection lost` in the sidecars is the effect: the common advice, to reinstall the driver or to lengthen its lease, leaves the cause.',
+    mitigation:
+      'Heal the controller manager (its pod, certificates, flags, the process on the control-plane machine) or relieve etcd and the API server (disk, CPU, too many requests). Treat no claim, attachment or pod one by one: they go on by themselves. Claims whose data must stay are set to Retain before the controllers return.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const trouble = controlPlaneTrouble(cluster);
+    if (trouble && (scope.isWholeCluster || isAnythingDue(cluster, scope))) yield toFinding(trouble, cluster, scope);
+  },
+});
+
+/** A chain on which nothing is awaited is not the one to speak of it. */
+function isAnythingDue(cluster: Cluster, scope: Scope): boolean {
+  return (
+    scope.claims.some((claim) => isDeleting(claim) || claim.phase !== 'Bound') ||
+    scope.volumes.some((volume) => isDeleting(volume) || (volume.phase !== 'Bound' && volume.phase !== 'Available')) ||
+    scope.attachments.some(
+      (attachment) => isDeleting(attachment) || !attachment.attached || isLeftOver(attachment, cluster),
+    ) ||
+    scope.pods.some((pod) => isDeleting(pod) || isUnscheduled(pod) || isWaiting(pod, cluster)) ||
+    scope.nodes.some((node) => cluster.nodeState(node.name) !== 'ready') ||
+    scope.snapshots.some((snapshot) => !snapshot.ready || isDeleting(snapshot)) ||
+    scope.statefulSets.some((set) => set.readyReplicas < set.replicas) ||
+    scope.namespaces.some(isDeleting)
+  );
+}
+
+function toFinding(trouble: ControlPlaneTrouble, cluster: Cluster, scope: Scope): FindingDraft<Facts> {
+  const { leases, reason } = trouble;
+  const [first] = leases;
+  const ended = reason === 'slow' ? podsThatLostTheirLease(cluster) : [];
+  const released = heldClaims(cluster, scope).filter(
+    ({ claim, holders }) => holders.length === 0 && cluster.coversPodsOfNamespace(claim.namespace ?? ''),
+  );
+  const endangered = released.filter(({ volume }) => volume?.reclaimPolicy === 'Delete');
+  return {
+    subject: first.ref,
+    involved: [
+      ...few(leases, 12).map((lease) => lease.ref),
+      ...few(ended).map((pod) => pod.ref),
+      ...few(released, 3).map(({ claim }) => claim.ref),
+    ],
+    affected: affectedBy(trouble, released, cluster, scope),
+    reason,
+    facts: {
+      reason,
+      leases: leases.map((lease) => lease.name),
+      silentFor: duration(unrenewedMs(first, cluster.now)),
+      ended: ended.map(nameOf),
+      endangered: endangered.map(({ claim }) => nameOf(claim)),
+    },
+    evidence: evidenceOf(leases, ended, released, cluster),
+    offers: few(endangered, 20).flatMap(({ volume }) =>
+      volume ? [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })] : [],
+    ),
+    manual: manualFor(reason, endangered),
+  };
+}
+
+/** What the controllers would have done by now: release a claim, attach for a pod, detach what is left over. */
+function affectedBy(
+  { reason }: ControlPlaneTrouble,
+  released: readonly HeldClaim[],
+  cluster: Cluster,
+  scope: Scope,
+): readonly Ref[] {
+  const unattached = scope.pods.filter((pod) => isWaiting(pod, cluster) && lacksAttachment(pod, cluster));
+  const leftOver = scope.attachments.filter((attachment) => isLeftOver(attachment, cluster));
+  const untouched = reason === 'slow' ? scope.attachments.filter((attachment) => isUntouched(attachment, cluster)) : [];
+  const unanswered = scope.claims.filter((claim) => isUnanswered(claim, reason, cluster));
+  const waiting = scope.pods.filter(
+    (pod) =>
+      isWaiting(pod, cluster) &&
+      cluster.volumesOfPod(pod).some((volume) => untouched.some(({ volumeName }) => volumeName === volume.name)),
+  );
+  return uniqueRefs([
+    ...released.map(({ claim }) => claim.ref),
+    ...untouched.map((attachment) => attachment.ref),
+    ...leftOver.map((attachment) => attachment.ref),
+    ...unanswered.map((claim) => claim.ref),
+    ...sufferers([...unattached, ...waiting], cluster),
+  ]);
+}
+
+/** Attachments are made by the controller manager. */
+function lacksAttachment(pod: Pod, cluster: Cluster): boolean {
+  return cluster
+    .volumesOfPod(pod)
+    .some(
+      (volume) =>
+        volume.csi !== undefined &&
+        cluster.driverAttaches(volume.csi.driver) &&
+        attachmentOn(volume, pod.nodeName ?? '', cluster) === undefined,
+    );
+}
+
+function isLeftOver(attachment: Attachment, cluster: Cluster): boolean {
+  if (isDeleting(attachment) || attachment.volumeName === undefined) return false;
+  if (cluster.now - attachment.createdAt < minutes(2)) return false;
+  const volume = cluster.findVolume(attachment.volumeName);
+  return volume !== undefined && isUnused(attachment, volume, cluster);
+}
+
+function isUntouched(attachment: Attachment, cluster: Cluster): boolean {
+  if (isDeleting(attachment)) return !attachment.detachError;
+  return !attachment.attached && !attachment.attachError && cluster.now - attachment.createdAt > minutes(2);
+}
+
+/** The volume controller asks the provisioner; without it nobody was asked. When all is slow, the provisioner is too. */
+function isUnanswered(claim: Claim, reason: ControlPlaneTrouble['reason'], cluster: Cluster): boolean {
+  if (claim.phase !== 'Pending' || isDeleting(claim) || !claim.className) return false;
+  if (cluster.now - claim.createdAt < minutes(2)) return false;
+  const isAsked = Object.keys(claim.annotations).some((key) => key.endsWith('/storage-provisioner'));
+  if (!isAsked) return cluster.findClass(claim.className) !== undefined;
+  return reason === 'slow' && cluster.eventsOf(claim.ref).every((event) => event.type === 'Normal');
+}
+
+function evidenceOf(
+  leases: readonly [Lease, ...Lease[]],
+  ended: readonly Pod[],
+  released: readonly HeldClaim[],
+  cluster: Cluster,
+): readonly Evidence[] {
+  const { now } = cluster;
+  const scheduler = cluster.findLease('kube-system', 'kube-scheduler');
+  return [
+    ...withCount(
+      leases[0],
+      'leases',
+      leases.map((lease) =>
+        fact(
+          lease,
+          'spec.renewTime',
+          new Date(lease.renewedAt ?? 0).toISOString(),
+          `last renewed ${duration(unrenewedMs(lease, now))} ago; it lasts ${lease.durationSeconds} s`,
+        ),
+      ),
+      'leases are late',
+    ),
+    ...(scheduler && !leases.includes(scheduler)
+      ? [
+          fact(
+            scheduler,
+            'spec.renewTime',
+            new Date(scheduler.renewedAt ?? 0).toISOString(),
+            'the scheduler renews its lease, so the API server takes writes',
+          ),
+        ]
+      : []),
+    ...few(ended).map((pod) =>
+      fact(
+        pod,
+        'status.containerStatuses[].lastState.terminated.message',
+        pod.lastEnds.map(({ message }) => message).join('; '),
+        `ended ${pod.restarts} times; it could not renew its lease in time`,
+      ),
+    ),
+    ...(released.length > 1
+      ? [
+          fact(
+            released[0]?.claim ?? leases[0],
+            'persistentvolumeclaims',
+            released.length,
+            'so many claims are Terminating at once although nothing holds them',
+          ),
+        ]
+      : []),
+    ...deletionEvidence(few(released, 3), now),
+  ];
+}
+
+function manualFor(reason: ControlPlaneTrouble['reason'], endangered: readonly HeldClaim[]): readonly ManualStep[] {
+  const look = {
+    says: 'Compare the leases of the control plane.',
+    command: `kubectl -n kube-system get lease ${CONTROLLER_MANAGER} kube-scheduler -o wide`,
+  };
+  const heal =
+    reason === 'controller-manager'
+      ? [
+          {
+            says: 'Look at kube-controller-manager where it runs: is the process there, may it write its lease, are its certificates valid? Managed clusters: ask the provider.',
+            command: 'kubectl -n kube-system get pods -l component=kube-controller-manager -o wide',
+          },
+          {
+            says: 'When it leads again, claims, attachments and pods go on by themselves. Treat none of them by hand.',
+          },
+        ]
+      : [
+          {
+            says: 'Look at the latency of etcd and the API server: disk, CPU, memory of the control-plane machines, and who sends so many requests.',
+            command: "kubectl get --raw '/readyz?verbose'",
+          },
+          {
+            says: 'When it answers in time again, the sidecars stay up and work off what waits. Longer leases alone only hide it.',
+          },
+        ];
+  return [...keepDataByHand(endangered), look, ...heal];
+}

@@ -1,0 +1,227 @@
+import { few, listed, sufferers } from '../domain/attachment.ts';
+import { getCommand, waitByHand } from '../domain/claim.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { isDriverInstalled } from '../domain/csi.ts';
+import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import { driverToMountWith, hasDriver, nodePluginsOn, otherNodesFor, waitingPods } from '../domain/mount.ts';
+import type { CsiNode, Node, Pod } from '../domain/objects.ts';
+import { missingRef } from '../domain/ref.ts';
+import type { OfferDraft } from '../domain/remediation.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration, minutes } from '../domain/time.ts';
+import { attachmentOn } from '../domain/volume.ts';
+import { isReady } from '../domain/workload.ts';
+import { cordonNode } from '../remediations/cordon-node.ts';
+import { deletePod } from '../remediations/delete-pod.ts';
+import { restartDriverPod } from '../remediations/restart-driver-pod.ts';
+
+interface Facts {
+  readonly node: string;
+  readonly driver: string;
+  readonly waiting: readonly string[];
+  readonly plugins: readonly string[];
+  readonly arePluginsReady: boolean;
+  readonly readyFor: string;
+  readonly isProgress: boolean;
+}
+
+const WAITS_AT_LEAST_MS = minutes(2);
+/** A node that came back just now starts its node plugins like any other pod. */
+const SETTLES_WITHIN_MS = minutes(5);
+
+/**
+ * A pod waits on a node whose CSINode does not list the driver of one of its volumes: the node plugin never registered
+ * with this kubelet, or its registrar died. Without that neither attach nor mount can succeed there (F23).
+ */
+export const driverMissingOnNode = defineFault<'driver-missing-on-node', Facts>({
+  id: 'driver-missing-on-node',
+  severity: 'warning',
+  rank: 4,
+  needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'nodes', 'csinodes'],
+  uses: ['csidrivers', 'leases', 'daemonsets', 'events'],
+  words: {
+    summary: (f) =>
+      f.isProgress
+        ? `Driver ${f.driver} is not registered on ${f.node} yet; the node has been Ready for ${f.readyFor}.`
+        : `Driver ${f.driver} is not registered on ${f.node}, so ${listed(f.waiting)} cannot get ${f.waiting.length === 1 ? 'its volume' : 'their volumes'} there.`,
+    explanation: (f) => {
+      if (f.isProgress) return 'After a boot the node plugin starts like any other pod. Nothing needs to be done yet.';
+      const plugin =
+        f.plugins.length === 0
+          ? 'No pod of its node plugin was found there'
+          : `Its node plugin there (${listed(f.plugins)}) ${f.arePluginsReady ? 'is Ready, but kubelet does not know it' : 'is not Ready'}`;
+      return `Kubelet and the attacher act only for drivers that stand in the CSINode object of the node. ${plugin}. Pods with such volumes will go on waiting on this node, and new ones are still sent to it.`;
+    },
+  },
+  doc: {
+    meaning:
+      'The CSINode object of a node is missing, or lacks the driver of a volume that a pod there waits for. The node plugin has not registered with the kubelet of that node.',
+    impact:
+      'No volume of that driver can be attached to, mounted on or unmounted from that node. The scheduler does not look at it by default, so pods keep being placed there.',
+    diagnosis:
+      'Compare CSINode objects: other nodes list the driver, this one does not. Then look at the node plugin on that node, found by its `csi-node-driver-registrar` container: absent (taints, selector), crashing, or registered with another socket path. The CSIDriver object and the controller are fine; reinstalling them changes nothing. Events of the minutes after a reboot that are over mean nothing.',
+    mitigation:
+      'Mend or restart the node plugin on that one node. Meanwhile cordon the node, and let pods that wait be made again elsewhere. Restarting the whole DaemonSet, or deleting claims and attachments, is the common advice and helps nobody; a driver that serves mounts from user space breaks running mounts when it restarts.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const waits = waitingPods(cluster, scope, WAITS_AT_LEAST_MS).flatMap((pod) => missingDrivers(pod, cluster, scope));
+    for (const group of Map.groupBy(waits, ({ node, driver }) => `${node.name}\n${driver}`).values()) {
+      const [first] = group;
+      if (first)
+        yield toFinding(
+          first,
+          group.map(({ pod }) => pod),
+          cluster,
+        );
+    }
+  },
+});
+
+interface Wait {
+  readonly pod: Pod;
+  readonly node: Node;
+  readonly driver: string;
+}
+
+/** A driver that nothing in the cluster knows is not missing here, it is not installed. */
+function missingDrivers(pod: Pod, cluster: Cluster, scope: Scope): readonly Wait[] {
+  const node = cluster.findNode(pod.nodeName ?? '');
+  if (!node || cluster.nodeState(node.name) !== 'ready') return [];
+  const drivers = [
+    ...cluster
+      .volumesOfPod(pod)
+      .filter((volume) => scope.has(volume.ref))
+      .flatMap((volume) => driverToMountWith(volume) ?? []),
+    ...pod.volumes.flatMap((volume) => volume.inlineDriver ?? []),
+  ];
+  return [...new Set(drivers)]
+    .filter((driver) => !hasDriver(node.name, driver, cluster) && isDriverInstalled(driver, cluster))
+    .map((driver) => ({ pod, node, driver }));
+}
+
+function toFinding({ node, driver }: Wait, pods: readonly Pod[], cluster: Cluster): FindingDraft<Facts> {
+  const csiNode = cluster.findCsiNode(node.name);
+  const plugins = nodePluginsOn(node.name, driver, cluster);
+  const readyForMs = cluster.now - (node.ready?.changedAt ?? Number.NEGATIVE_INFINITY);
+  const left = SETTLES_WITHIN_MS - readyForMs;
+  const subject = csiNode?.ref ?? missingRef('CSINode', null, node.name);
+  const arePluginsReady = plugins.some(isReady);
+  return {
+    subject,
+    involved: [
+      subject,
+      ...plugins.slice(0, 3).map((pod) => pod.ref),
+      node.ref,
+      ...pods.map((pod) => pod.ref),
+      ...pods
+        .flatMap((pod) => volumesOf(pod, driver, cluster))
+        .flatMap((volume) => [volume.ref, attachmentOn(volume, node.name, cluster)?.ref ?? []].flat()),
+    ],
+    affected: sufferers(pods, cluster),
+    restsOn: plugins.map((pod) => pod.ref),
+    facts: {
+      node: node.name,
+      driver,
+      waiting: pods.map((pod) => pod.name),
+      plugins: plugins.map((pod) => `${pod.namespace ?? ''}/${pod.name}`),
+      arePluginsReady,
+      readyFor: duration(readyForMs),
+      isProgress: left > 0,
+    },
+    evidence: evidenceOf(node, driver, csiNode, plugins, pods, cluster),
+    progressSeconds: left > 0 ? left / 1000 : undefined,
+    offers: offersFor(node, driver, plugins, pods, cluster),
+    manual: left > 0 ? waitByHand : manualFor(node, plugins),
+  };
+}
+
+function volumesOf(pod: Pod, driver: string, cluster: Cluster) {
+  return cluster.volumesOfPod(pod).filter((volume) => driverToMountWith(volume) === driver);
+}
+
+function offersFor(
+  node: Node,
+  driver: string,
+  plugins: readonly Pod[],
+  pods: readonly Pod[],
+  cluster: Cluster,
+): readonly OfferDraft[] {
+  const sick = plugins.filter((pod) => !isReady(pod) && pod.deletedAt === undefined);
+  const movable = pods.filter((pod) => otherNodesFor(pod, cluster).length > 0);
+  return [
+    cordonNode.offer({ node: node.name, uid: node.uid }),
+    ...sick.slice(0, 1).map((pod) =>
+      restartDriverPod.offer({
+        kind: 'Pod',
+        namespace: pod.namespace ?? '',
+        name: pod.name,
+        uid: pod.uid,
+        driver,
+      }),
+    ),
+    ...movable
+      .slice(0, 3)
+      .map((pod) => deletePod.offer({ namespace: pod.namespace ?? '', name: pod.name, uid: pod.uid })),
+  ];
+}
+
+function evidenceOf(
+  node: Node,
+  driver: string,
+  csiNode: CsiNode | undefined,
+  plugins: readonly Pod[],
+  pods: readonly Pod[],
+  cluster: Cluster,
+): readonly Evidence[] {
+  const others = cluster.objects.csinodes.filter((other) => other.drivers.some((entry) => entry.name === driver));
+  const registered = csiNode?.drivers.map((entry) => entry.name) ?? [];
+  return [
+    csiNode
+      ? fact(csiNode, 'spec.drivers', registered, `${driver} is not among the drivers that kubelet of this node knows`)
+      : absent(missingRef('CSINode', null, node.name), 'no driver has registered with kubelet of this node'),
+    ...others.slice(0, 1).map((other) =>
+      fact(
+        other,
+        'spec.drivers',
+        other.drivers.map((entry) => entry.name),
+        `another node has the driver; ${others.length} have it in all`,
+      ),
+    ),
+    ...few(plugins).map((pod) => {
+      const sick = pod.containers.find((container) => !container.ready);
+      return fact(
+        pod,
+        'status.containerStatuses',
+        sick ? `${sick.name}: ${sick.reason || sick.state}` : 'ready',
+        `the node plugin there${pod.restarts > 0 ? `, restarted ${pod.restarts} times` : ''}`,
+      );
+    }),
+    fact(
+      node,
+      'status.conditions[Ready].lastTransitionTime',
+      new Date(node.ready?.changedAt ?? 0).toISOString(),
+      'the node has been Ready since then',
+    ),
+    ...few(pods).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${node.name} for a volume of the driver`)),
+  ];
+}
+
+function manualFor(node: Node, plugins: readonly Pod[]): readonly ManualStep[] {
+  const [plugin] = plugins;
+  return [
+    {
+      says: 'See which drivers kubelet of this node knows, and compare with another node.',
+      command: getCommand('csinode', { namespace: null, name: node.name }),
+    },
+    plugin
+      ? {
+          says: 'Read what the registrar and the driver of the node plugin say: socket path, liveness probe, privileges.',
+          command: `kubectl -n ${plugin.namespace ?? ''} logs ${plugin.name} --all-containers --previous --tail=100`,
+        }
+      : {
+          says: "Look why the driver's node DaemonSet has no pod on this node: its selector, and taints that it does not tolerate.",
+          command: `kubectl get daemonsets -A -o wide`,
+        },
+  ];
+}

@@ -1,0 +1,135 @@
+import { few, sufferers } from '../domain/attachment.ts';
+import { some } from '../domain/claim.ts';
+import type { Cluster } from '../domain/cluster.ts';
+import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import { isStuck, refsOf, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
+import { optionsIn } from '../domain/mount-text.ts';
+import type { Volume } from '../domain/objects.ts';
+import type { OfferDraft } from '../domain/remediation.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration, minutes } from '../domain/time.ts';
+import { deletePod } from '../remediations/delete-pod.ts';
+import { patchMountOptions } from '../remediations/patch-mount-options.ts';
+
+interface Facts {
+  readonly volume: string;
+  readonly options: readonly string[];
+  readonly bad: readonly string[];
+  readonly pods: readonly string[];
+  readonly waited: string;
+  readonly isMended: boolean;
+}
+
+/** Kubelet tries again after 2 min 2 s at the latest; a refusal of the options as they are now would be younger. */
+const LONGEST_RETRY_MS = minutes(3);
+
+/**
+ * The PV has mount options and the file system, or the mount helper, refuses one (F24b). Only the text tells it; the exit
+ * status 32 is that of every failed mount.
+ */
+export const mountFailedOption = defineFault<'mount-failed-option', Facts>({
+  id: 'mount-failed-option',
+  severity: 'warning',
+  rank: 7,
+  needs: [
+    'pods',
+    'persistentvolumeclaims',
+    'persistentvolumes',
+    'volumeattachments',
+    'nodes',
+    'csinodes',
+    'csidrivers',
+  ],
+  uses: ['events'],
+  words: {
+    summary: (f) =>
+      f.isMended
+        ? `Volume ${f.volume} no longer has the mount option that was refused; ${some(f.pods, 'pod')} still ${f.pods.length === 1 ? 'waits' : 'wait'}.`
+        : `Volume ${f.volume} cannot be mounted: ${f.bad.length > 0 ? `the mount option ${f.bad.join(', ')} is refused` : `one of its mount options (${f.options.join(', ')}) is refused`}.`,
+    explanation: (f) =>
+      f.isMended
+        ? `Since then no error has been written. Kubelet may still use the options with which it began; a new pod takes the new ones.`
+        : `The volume is attached, and ${some(f.pods, 'pod')} ${f.pods.length === 1 ? 'has' : 'have'} waited ${f.waited}. The options come from the StorageClass at the time when the volume was made, so every volume of that class has them; changing the class does not change the volumes there are.`,
+  },
+  doc: {
+    meaning:
+      'The PersistentVolume has `mountOptions`, and the file system or the mount helper of the node does not take one of them.',
+    impact: 'No pod can start with the volume. The data is not touched.',
+    diagnosis:
+      'Kubelet says "unknown parameter", "incorrect mount option" or the like. "exit status 32" stands in every failed mount. The catch-all "wrong fs type, bad option, bad superblock" counts only when the PV has an option that its file system is not known to take (`nobarrier` with xfs since Linux 4.19). Errors of the network or the server are other faults.',
+    mitigation:
+      'Correct `spec.mountOptions` of the PV, then let the pod be made again if it does not start by itself. Make the StorageClass again with the right options for volumes to come. Making the volume again, or formatting it with another file system, is not needed and loses the data.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const stalled = stalledMountsOf(cluster, scope).filter((mount) => mount.fault === 'option' && isStuck(mount));
+    for (const [volume, mounts] of Map.groupBy(stalled, (mount) => mount.volume)) {
+      if (volume) yield toFinding(volume, mounts, cluster);
+    }
+  },
+});
+
+function toFinding(volume: Volume, mounts: readonly StalledMount[], cluster: Cluster): FindingDraft<Facts> {
+  const pods = mounts.map(({ pod }) => pod);
+  const bad = [...new Set(mounts.flatMap(({ badOptions }) => badOptions))];
+  const isMended = mounts.every((mount) => wasMended(mount, cluster.now));
+  return {
+    subject: volume.ref,
+    involved: refsOf(mounts),
+    affected: sufferers(pods, cluster),
+    facts: {
+      volume: volume.name,
+      options: volume.mountOptions,
+      bad,
+      pods: pods.map((pod) => pod.name),
+      waited: duration(Math.max(...mounts.map(({ waitedMs }) => waitedMs))),
+      isMended,
+    },
+    evidence: evidenceOf(volume, mounts),
+    offers: isMended ? deletions(mounts) : corrections(volume, bad),
+    manual: manualFor(volume, bad),
+  };
+}
+
+/** The text blames an option that the PV does not have any more, and has not been repeated. */
+function wasMended({ volume, error, badOptions }: StalledMount, now: number): boolean {
+  if (!error || !volume || badOptions.length > 0) return false;
+  return optionsIn(error.message).blamed.length > 0 && now - error.event.lastAt > LONGEST_RETRY_MS;
+}
+
+/** Without knowing which option it is, no list can be proposed. */
+function corrections(volume: Volume, bad: readonly string[]): readonly OfferDraft[] {
+  if (bad.length === 0) return [];
+  const to = volume.mountOptions.filter((option) => !bad.includes(option));
+  return [patchMountOptions.offer({ volume: volume.name, uid: volume.uid, to })];
+}
+
+function deletions(mounts: readonly StalledMount[]): readonly OfferDraft[] {
+  return mounts
+    .slice(0, 3)
+    .map(({ pod }) => deletePod.offer({ namespace: pod.namespace ?? '', name: pod.name, uid: pod.uid }));
+}
+
+function evidenceOf(volume: Volume, mounts: readonly StalledMount[]): readonly Evidence[] {
+  const fsType = volume.csi?.fsType;
+  return [
+    fact(volume, 'spec.mountOptions', [...volume.mountOptions], 'what kubelet hands to the mount of this volume'),
+    ...(fsType ? [fact(volume, 'spec.csi.fsType', fsType, 'the file system that must take the options')] : []),
+    ...few(mounts).flatMap(({ pod, error, waitedMs }) => [
+      ...(error ? [fact(error.event, 'message', error.message, 'the first error that kubelet still tells')] : []),
+      fact(pod, 'status.phase', pod.phase, `has waited ${duration(waitedMs)} on ${pod.nodeName} for the mount`),
+    ]),
+  ];
+}
+
+function manualFor(volume: Volume, bad: readonly string[]): readonly ManualStep[] {
+  return [
+    {
+      says: `Compare the mount options of ${volume.name} with what the file system of its nodes takes${bad.length > 0 ? `; ${bad.join(', ')} is the one in question` : ''}.`,
+      command: `kubectl get pv ${volume.name} -o jsonpath='{.spec.mountOptions}'`,
+    },
+    {
+      says: `Correct the class ${volume.className === '' ? 'or manifest' : volume.className} that volumes are made from: mountOptions of a class can be changed, and count for new volumes only.`,
+    },
+  ];
+}

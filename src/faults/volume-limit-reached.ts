@@ -1,0 +1,296 @@
+import {
+  attachesOf,
+  few,
+  isHeldByAnother,
+  isOverLimit,
+  listed,
+  quoted,
+  saysLimit,
+  sufferers,
+  whoseAttach,
+} from '../domain/attachment.ts';
+import { type Cluster, controllerOf } from '../domain/cluster.ts';
+import { driverOfVolume } from '../domain/csi.ts';
+import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import { canMove, fullNodesFor, otherNodesFor, slotsOf } from '../domain/limits.ts';
+import type { Attachment, Pod } from '../domain/objects.ts';
+import {
+  deletingForMs,
+  isDeleting,
+  isFinished,
+  isUnscheduled,
+  isWaiting,
+  unscheduledMs,
+  waitedMs,
+} from '../domain/pod.ts';
+import { missingRef, type Ref, uniqueRefs } from '../domain/ref.ts';
+import type { OfferDraft } from '../domain/remediation.ts';
+import type { Scope } from '../domain/scope.ts';
+import { duration, minutes } from '../domain/time.ts';
+import { attachmentOn } from '../domain/volume.ts';
+import { isReady } from '../domain/workload.ts';
+import { cordonNode } from '../remediations/cordon-node.ts';
+import { deletePod } from '../remediations/delete-pod.ts';
+
+type Reason = 'scheduler' | 'backend' | 'bypassed';
+
+interface Facts {
+  readonly reason: Reason;
+  readonly driver: string;
+  readonly nodes: readonly string[];
+  readonly pods: readonly string[];
+  /** Of the first node: volumes that take a slot, and how many there may be. */
+  readonly used: number;
+  readonly limit: number | undefined;
+  readonly error: string;
+  readonly isProgress: boolean;
+}
+
+/** A pod that cannot have one more volume on these nodes. */
+interface Full {
+  readonly reason: Reason;
+  readonly pod: Pod;
+  readonly driver: string;
+  readonly nodes: readonly string[];
+  readonly own: Attachment | undefined;
+}
+
+const SETTLES_WITHIN_MS = minutes(1);
+const FREES_WITHIN_MS = minutes(3);
+
+/**
+ * A node has as many volumes of a driver as it may have: by the count of the scheduler, by the backend's own, or because
+ * a pod was put there past the scheduler (facts §6, F22).
+ */
+export const volumeLimitReached = defineFault<'volume-limit-reached', Facts>({
+  id: 'volume-limit-reached',
+  severity: 'warning',
+  rank: 7,
+  needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'volumeattachments', 'nodes', 'csinodes'],
+  uses: ['storageclasses', 'csidrivers', 'leases', 'deployments', 'statefulsets', 'daemonsets', 'events'],
+  words: {
+    summary: (f) => {
+      const where = `${listed(f.nodes)} ${f.nodes.length === 1 ? 'has' : 'have'}`;
+      const who = listed(f.pods);
+      switch (f.reason) {
+        case 'scheduler':
+          return `${who} cannot be placed: ${where} no room for another volume of ${f.driver} (${f.used} of ${f.limit ?? 'unlimited'}), and no other node fits.`;
+        case 'bypassed':
+          return `${who} was put on ${listed(f.nodes)} past the scheduler, where ${f.used} volumes of ${f.driver} exceed the limit of ${f.limit ?? 'unlimited'}.`;
+        case 'backend':
+          return `The storage backend gives ${listed(f.nodes)} no further volume of ${f.driver}, although the node says that it may have more: ${who} cannot start.`;
+      }
+    },
+    explanation: (f) => {
+      if (f.isProgress) return 'A volume is being detached from there just now, so a slot becomes free.';
+      switch (f.reason) {
+        case 'scheduler':
+          return 'Volumes of pods and left-over attachments both take slots. The limit is what the machine can attach; it is reported by the driver and not to be edited. Another node, or fewer volumes on this one, is what helps; CPU and memory have nothing to do with it.';
+        case 'bypassed':
+          return 'The scheduler would not have placed it there: the node name was preset, or another scheduler does not count volumes. It waits until a slot becomes free.';
+        case 'backend':
+          return `${f.error === '' ? 'Kubelet rejected the pod for it.' : `The answer: ${f.error}.`} The limit that the driver reports is higher than the real one (other disks and network cards take slots too), so the scheduler goes on placing pods there.`;
+      }
+    },
+  },
+  doc: {
+    meaning:
+      'A pod needs one more volume of a driver on a node that has as many as it may. `scheduler`: every node that would fit is full by its CSINode. `backend`: the backend refuses although the CSINode allows more. `bypassed`: the pod was placed on a full node past the scheduler.',
+    impact: 'The pod stays Pending or in ContainerCreating, or is rejected. Pods that run are not disturbed.',
+    diagnosis:
+      'Compare `allocatable.count` of the driver in the CSINode with the volumes of the pods on the node plus the attachments to it that no pod uses. Left-over attachments take slots, and are then the cause. The scheduler says `exceed max volume count`.',
+    mitigation:
+      'Add a node, move pods to one with room, or free volumes that are not needed. Where the backend refuses below the reported limit, correct the limit in the configuration of the driver (for instance reserved attachments). Editing the CSINode, or deleting attachments of pods that run, does harm.',
+  },
+
+  *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
+    const found = [...blocked(cluster, scope), ...refused(cluster, scope), ...rejected(cluster, scope)].toSorted(
+      (a, b) => (a.pod.name < b.pod.name ? -1 : 1),
+    );
+    const alike = Map.groupBy(found, ({ reason, driver, nodes }) => [reason, driver, ...nodes].join('\n'));
+    for (const [first, ...more] of alike.values()) if (first) yield toFinding([first, ...more], cluster);
+  },
+});
+
+/** Pods without a node, where every node that would fit is full. */
+function* blocked(cluster: Cluster, scope: Scope): Generator<Full> {
+  for (const pod of scope.pods) {
+    if (!isUnscheduled(pod) || unscheduledMs(pod, cluster.now) <= SETTLES_WITHIN_MS) continue;
+    if (pod.volumes.every(({ claimName }) => claimName === undefined)) continue;
+    const full = fullNodesFor(pod, cluster);
+    if (!full) continue;
+    const nodes = full.full.map(({ node }) => node);
+    yield { reason: 'scheduler', pod, driver: full.driver, nodes, own: undefined };
+  }
+}
+
+/** Pods on a node whose own attachment is refused for a limit, or that wait there over the limit. */
+function* refused(cluster: Cluster, scope: Scope): Generator<Full> {
+  for (const attach of attachesOf(cluster, scope)) {
+    const { pod, attachment } = attach;
+    if (attach.waitedMs <= SETTLES_WITHIN_MS || whoseAttach(attach, cluster) !== 'limit') continue;
+    const reason = isOverLimit(attachment, cluster) ? 'bypassed' : 'backend';
+    yield { reason, pod, driver: attachment.attacher, nodes: [attachment.nodeName], own: attachment };
+  }
+  for (const pod of scope.pods) {
+    const { nodeName } = pod;
+    if (nodeName === undefined || !isWaiting(pod, cluster)) continue;
+    if (waitedMs(pod, undefined, cluster.now) <= SETTLES_WITHIN_MS) continue;
+    const volume = cluster
+      .volumesOfPod(pod)
+      .find((one) => !attachmentOn(one, nodeName, cluster) && isOverWith(one.csi?.driver, nodeName, cluster));
+    if (volume?.csi && !isHeldByAnother({ pod, volume }, cluster))
+      yield { reason: 'bypassed', pod, driver: volume.csi.driver, nodes: [nodeName], own: undefined };
+  }
+}
+
+function isOverWith(driver: string | undefined, nodeName: string, cluster: Cluster): boolean {
+  return driver !== undefined && cluster.driverAttaches(driver) && isOverLimit({ nodeName, attacher: driver }, cluster);
+}
+
+/** Pods that kubelet rejected for the limit, while nothing of their owner has become ready since. */
+function* rejected(cluster: Cluster, scope: Scope): Generator<Full> {
+  for (const pod of scope.pods) {
+    if (pod.statusReason !== 'VolumeAttachmentLimitExceeded' || pod.nodeName === undefined) continue;
+    if (!isFinished(pod) || isReplaced(pod, cluster)) continue;
+    const drivers = cluster.volumesOfPod(pod).flatMap((volume) => driverOfVolume(volume, cluster) ?? []);
+    const [driver] = drivers.toSorted();
+    if (driver === undefined) continue;
+    const reason = isOverLimit({ nodeName: pod.nodeName, attacher: driver }, cluster) ? 'bypassed' : 'backend';
+    yield { reason, pod, driver, nodes: [pod.nodeName], own: undefined };
+  }
+}
+
+function isReplaced(pod: Pod, cluster: Cluster): boolean {
+  const owner = controllerOf(pod);
+  if (!owner) return false;
+  return cluster.podsOfOwner(owner.uid).some((other) => other.createdAt > pod.createdAt && isReady(other));
+}
+
+function toFinding(found: readonly [Full, ...Full[]], cluster: Cluster): FindingDraft<Facts> {
+  const [{ reason, driver, nodes }] = found;
+  const pods = [...new Set(found.map(({ pod }) => pod))];
+  const own = found.flatMap((full) => full.own ?? []);
+  const attachments = nodes.flatMap((name) => slotsOf(name, driver, cluster).attachments);
+  const leftMs = freesInMs(attachments, cluster.now);
+  const { used, limit } = slotsOf(nodes[0] ?? '', driver, cluster);
+  const nodeRefs = few(nodes).flatMap((name) => refsOfNode(name, cluster));
+  return {
+    subject: nodeRefs[0] ?? missingRef('Node', null, nodes[0] ?? ''),
+    involved: uniqueRefs([
+      ...nodeRefs,
+      ...few(pods).map((pod) => pod.ref),
+      ...few(own).map((attachment) => attachment.ref),
+    ]),
+    affected: sufferers(pods, cluster),
+    restsOn: attachments.map((attachment) => attachment.ref),
+    reason,
+    facts: {
+      reason,
+      driver,
+      nodes,
+      pods: pods.map((pod) => pod.name),
+      used: used.size,
+      limit,
+      error: quoted(own.find(({ attachError }) => saysLimit(attachError))?.attachError?.message ?? ''),
+      isProgress: leftMs !== undefined,
+    },
+    evidence: evidenceOf(found, cluster),
+    progressSeconds: leftMs === undefined ? undefined : leftMs / 1000,
+    offers: leftMs === undefined && reason !== 'scheduler' ? offersToMove(nodes, pods, cluster) : [],
+    manual: leftMs === undefined ? manualFor(reason, nodes[0] ?? '') : [],
+  };
+}
+
+/** Until when a slot should have become free, when a volume is being detached just now. */
+function freesInMs(attachments: readonly Attachment[], now: number): number | undefined {
+  const left = attachments
+    .filter(isDeleting)
+    .map((attachment) => FREES_WITHIN_MS - deletingForMs(attachment, now))
+    .filter((ms) => ms > 0);
+  return left.length === 0 ? undefined : Math.max(...left);
+}
+
+function refsOfNode(name: string, cluster: Cluster): readonly Ref[] {
+  return [
+    cluster.findNode(name)?.ref ?? missingRef('Node', null, name),
+    cluster.findCsiNode(name)?.ref ?? missingRef('CSINode', null, name),
+  ];
+}
+
+function offersToMove(nodes: readonly string[], pods: readonly Pod[], cluster: Cluster): readonly OfferDraft[] {
+  const movable = pods.filter((pod) => canMove(pod) && otherNodesFor(pod, cluster).length > 0);
+  if (movable.length === 0) return [];
+  return [
+    ...nodes.flatMap((name) => {
+      const node = cluster.findNode(name);
+      return node ? [cordonNode.offer({ node: node.name, uid: node.uid })] : [];
+    }),
+    ...movable
+      .filter((pod) => !isFinished(pod))
+      .map((pod) => deletePod.offer({ namespace: pod.namespace ?? '', name: pod.name, uid: pod.uid })),
+  ];
+}
+
+function evidenceOf(found: readonly [Full, ...Full[]], cluster: Cluster): readonly Evidence[] {
+  const [{ driver, nodes }] = found;
+  return [
+    ...few(nodes).flatMap((name): readonly Evidence[] => {
+      const csiNode = cluster.findCsiNode(name);
+      const node = cluster.findNode(name);
+      const { limit, used, attachments } = slotsOf(name, driver, cluster);
+      return [
+        ...(csiNode
+          ? [
+              fact(
+                csiNode,
+                'spec.drivers[].allocatable.count',
+                limit ?? 'none',
+                `so many volumes of ${driver} the node may have`,
+              ),
+            ]
+          : []),
+        ...(node
+          ? [
+              fact(
+                node,
+                'status.volumesAttached',
+                used.size,
+                `volumes of ${driver} that its pods and attachments need; attachments: ${attachments.length}, of which ${attachments.filter(isDeleting).length} are being detached`,
+              ),
+            ]
+          : []),
+      ];
+    }),
+    ...few(found).flatMap(({ own }) =>
+      own?.attachError
+        ? [fact(own, 'status.attachError', quoted(own.attachError.message), 'what the backend answered')]
+        : [],
+    ),
+    ...few(found).map(({ reason, pod }) => {
+      if (reason === 'scheduler') {
+        const waited = duration(unscheduledMs(pod, cluster.now));
+        return fact(pod, 'status.conditions[PodScheduled].status', 'False', `has had no node for ${waited}`);
+      }
+      return fact(pod, 'status.phase', pod.statusReason || pod.phase, `is on ${pod.nodeName} and cannot start`);
+    }),
+  ];
+}
+
+function manualFor(reason: Reason, node: string): readonly ManualStep[] {
+  const look = {
+    says: 'Look which volumes take the slots, and whether all of them are needed there.',
+    command: `kubectl get csinode ${node} -o yaml`,
+  };
+  const add = { says: 'Add a node, or free slots: stop pods whose volumes are not needed, in the ordinary way.' };
+  if (reason === 'scheduler') return [look, add];
+  if (reason === 'bypassed')
+    return [look, { says: 'Take the preset node name out of the pod, so that the scheduler counts.' }, add];
+  return [
+    look,
+    {
+      says: 'Correct the limit that the driver reports (its configuration for reserved or maximum attachments), and restart its pod on that node in the ordinary way.',
+    },
+    add,
+  ];
+}

@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import type { Cluster } from '../domain/cluster.ts';
+import { Refused } from '../domain/errors.ts';
+import type { Claim, StorageClass } from '../domain/objects.ts';
+import { isDeleting, isFinished } from '../domain/pod.ts';
+import { defineRemediation } from '../domain/remediation.ts';
+import type { ResourceName } from '../domain/resources.ts';
+import { type PatchOperation, patchObject, pointerSegment, type Write } from '../domain/write.ts';
+import { provisionerReasons } from './rules/provisioners.ts';
+import { unreadReasons } from './rules/unread.ts';
+
+const params = z.object({ storageClass: z.string(), uid: z.string() });
+type Params = z.infer<typeof params>;
+
+const needs: readonly ResourceName[] = [
+  'storageclasses',
+  'persistentvolumeclaims',
+  'persistentvolumes',
+  'pods',
+  'csidrivers',
+  'csinodes',
+  'leases',
+  'deployments',
+  'statefulsets',
+  'daemonsets',
+];
+const IS_DEFAULT = 'storageclass.kubernetes.io/is-default-class';
+
+/**
+ * Makes a class the cluster's default. Claims without a class get it, those that wait already too (retroactive default
+ * class, on since 1.26); claims that name a class, the empty one included, never do.
+ */
+export const markDefaultClass = defineRemediation({
+  id: 'mark-default-class',
+  risk: 'medium',
+  requires: [],
+  params,
+  touches: [{ verb: 'patch', resource: 'storageclasses' }],
+  needs,
+  withinSeconds: 300,
+  doc: {
+    does: 'Marks the class as the default, so that claims without a class get their volume from it.',
+    undo: 'remove the annotation; claims that are bound by then keep the class',
+    caution:
+      'Every claim of the cluster that waits without a class gets a volume of this class, not only the one of this incident, and so does every later one.',
+  },
+  title: ({ storageClass }) => `Make ${storageClass} the default class`,
+  // A default is a matter of all classes and all claims.
+  scope: () => ({ kind: 'Cluster' }),
+
+  plan(target, cluster): readonly Write[] {
+    const found = getClass(target, cluster);
+    return [
+      patchObject({ resource: 'storageclasses', namespace: null, name: found.name, uid: found.uid }, operations(found)),
+    ];
+  },
+
+  preflight(target, cluster): readonly string[] {
+    const found = getClass(target, cluster);
+    const reasons = [...unreadReasons(cluster, ['storageclasses', 'persistentvolumeclaims'])];
+    if (isDeleting(found)) reasons.push(`class ${found.name} is being deleted`);
+    for (const other of cluster.objects.storageclasses)
+      if (other.isDefault) reasons.push(`class ${other.name} is the default already`);
+    return [...reasons, ...provisionerReasons(found.provisioner, cluster)];
+  },
+
+  verify({ storageClass: name, uid }, cluster) {
+    const found = cluster.findClass(name);
+    if (found?.uid !== uid || !found.isDefault) return 'pending';
+    return cluster.objects.persistentvolumeclaims.some((claim) => isWaiting(claim, found, cluster))
+      ? 'pending'
+      : 'done';
+  },
+});
+
+function getClass({ storageClass: name, uid }: Params, cluster: Cluster): StorageClass {
+  const found = cluster.findClass(name);
+  if (!found) throw new Refused(`class ${name} does not exist any more`);
+  if (found.uid !== uid) throw new Refused(`class ${name} was replaced by another one of that name`);
+  return found;
+}
+
+/** Without any annotation the map itself is absent, and `add` cannot write into it. */
+function operations({ annotations }: StorageClass): readonly PatchOperation[] {
+  if (Object.keys(annotations).length === 0)
+    return [
+      { op: 'test', path: '/metadata/annotations', value: null },
+      { op: 'add', path: '/metadata/annotations', value: { [IS_DEFAULT]: 'true' } },
+    ];
+  return [{ op: 'add', path: `/metadata/annotations/${pointerSegment(IS_DEFAULT)}`, value: 'true' }];
+}
+
+/** A claim that the default should have helped and has not yet, as far as anything waits for it. */
+function isWaiting(claim: Claim, found: StorageClass, cluster: Cluster): boolean {
+  if (claim.phase !== 'Pending' || isDeleting(claim)) return false;
+  if (claim.className === undefined) return true;
+  if (claim.className !== found.name) return false;
+  const isUnused =
+    cluster.coversPodsOfNamespace(claim.namespace ?? '') && cluster.podsOfClaim(claim).every((pod) => isFinished(pod));
+  return !(found.bindingMode === 'WaitForFirstConsumer' && isUnused);
+}

@@ -1,0 +1,153 @@
+import { z } from 'zod';
+import type { Cluster } from '../domain/cluster.ts';
+import { isAttacherFinalizer, PROVISIONER_FINALIZER } from '../domain/csi.ts';
+import { Refused } from '../domain/errors.ts';
+import type { Claim, JsonObject, JsonValue, Volume } from '../domain/objects.ts';
+import { isDeleting } from '../domain/pod.ts';
+import { defineRemediation } from '../domain/remediation.ts';
+import type { ResourceName } from '../domain/resources.ts';
+import { createObject, patchObject, type Write } from '../domain/write.ts';
+import { unreadReasons } from './rules/unread.ts';
+import { isObject, sharedReasons } from './rules/volumes.ts';
+
+const params = z.object({ volume: z.string(), uid: z.string() });
+type Params = z.infer<typeof params>;
+
+const needs: readonly ResourceName[] = ['persistentvolumes', 'persistentvolumeclaims'];
+
+/**
+ * Makes the object of a volume again that was deleted while its claim still uses it: a deletion cannot be withdrawn, so
+ * the old object is let go and the same one is created. The backend volume is not touched, because the policy is Retain.
+ * For a moment the claim is Lost; it binds again when the new object names its uid (facts F02, `syncBoundClaim`), and
+ * attachments and running pods stay valid, because name and handle are the same.
+ */
+export const recreateVolumeObject = defineRemediation({
+  id: 'recreate-volume-object',
+  risk: 'high',
+  requires: ['backend-volume-proof'],
+  params,
+  touches: [
+    { verb: 'patch', resource: 'persistentvolumes' },
+    { verb: 'create', resource: 'persistentvolumes' },
+  ],
+  needs,
+  withinSeconds: 180,
+  doc: {
+    does: 'Lets the deleted volume object go and makes it again under the same name, for the same backend volume and the same claim.',
+    undo: 'the stored copy of the old object; deleting the new one keeps the data, because its policy is Retain',
+    caution:
+      'Between the two the claim is Lost for some seconds; the running pod is not touched. If the second half does not happen, the volume object must be made by hand from the stored copy. Nobody may delete the claim meanwhile.',
+  },
+  title: ({ volume }) => `Make volume object ${volume} again`,
+  // Another volume of the same handle can be anywhere among all volumes.
+  scope: () => ({ kind: 'Cluster' }),
+
+  plan(target, cluster): readonly Write[] {
+    const volume = getVolume(target, cluster);
+    const place = { resource: 'persistentvolumes', namespace: null, name: volume.name } as const;
+    // Each removal moves the others up, so it is always the first one that goes.
+    const path = '/metadata/finalizers/0';
+    return [
+      ...volume.finalizers.map((finalizer) =>
+        patchObject({ ...place, uid: volume.uid }, [
+          { op: 'test', path, value: finalizer },
+          { op: 'remove', path },
+        ]),
+      ),
+      createObject(place, toNewVolume(volume)),
+    ];
+  },
+
+  preflight(target, cluster): readonly string[] {
+    const volume = getVolume(target, cluster);
+    return [
+      ...unreadReasons(cluster, needs),
+      ...stateReasons(volume),
+      ...finalizerReasons(volume),
+      ...claimReasons(volume, cluster),
+      ...sharedReasons(volume, cluster),
+    ];
+  },
+
+  /** With its last finalizer the old object goes, and only then is its name free. */
+  settled(_no, { volume: name, uid }, cluster) {
+    if (!cluster.isRead('persistentvolumes')) return false;
+    const volume = cluster.findVolume(name);
+    return volume?.uid !== uid || volume.finalizers.length > 0;
+  },
+
+  verify({ volume: name, uid }, cluster) {
+    const volume = cluster.findVolume(name);
+    if (!volume || volume.uid === uid || isDeleting(volume) || volume.phase !== 'Bound') return 'pending';
+    return cluster.claimOfVolume(volume)?.phase === 'Bound' ? 'done' : 'pending';
+  },
+});
+
+function getVolume({ volume: name, uid }: Params, cluster: Cluster): Volume {
+  const volume = cluster.findVolume(name);
+  if (!volume)
+    throw new Refused(`volume ${name} does not exist any more: what it was must be known from a stored copy`);
+  if (volume.uid !== uid) throw new Refused(`volume ${name} was made again since`);
+  if (!isDeleting(volume)) throw new Refused(`volume ${name} is not being deleted: there is nothing to make again`);
+  if (volume.reclaimPolicy !== 'Retain')
+    throw new Refused(`the policy of ${name} is ${volume.reclaimPolicy}: set it to Retain first`);
+  return volume;
+}
+
+function stateReasons(volume: Volume): readonly string[] {
+  const reasons: string[] = [];
+  if (volume.phase !== 'Bound')
+    reasons.push(
+      `volume ${volume.name} is ${volume.phase || 'in no phase'}: no claim uses it that would need it again`,
+    );
+  if (volume.source === '' && !volume.csi)
+    reasons.push(`what volume ${volume.name} stands for in the backend is not known`);
+  if (!isObject(volume.spec['claimRef'])) reasons.push(`volume ${volume.name} names no claim`);
+  return reasons;
+}
+
+const expected: readonly string[] = ['kubernetes.io/pv-protection', PROVISIONER_FINALIZER];
+
+/** Kubernetes' own, the provisioner's and the attacher's are put on the new object again; others have a reason of their own. */
+function finalizerReasons(volume: Volume): readonly string[] {
+  return volume.finalizers
+    .filter((finalizer) => !expected.includes(finalizer) && !isAttacherFinalizer(finalizer))
+    .map((finalizer) => `volume ${volume.name} is held by ${finalizer}, and what that owner does is not known`);
+}
+
+function claimReasons(volume: Volume, cluster: Cluster): readonly string[] {
+  const claim = cluster.claimOfVolume(volume);
+  if (!claim) return [`the claim of volume ${volume.name} does not exist any more`];
+  return [...bindingReasons(volume, claim)];
+}
+
+function bindingReasons(volume: Volume, claim: Claim): readonly string[] {
+  const reasons: string[] = [];
+  if (claim.volumeName !== volume.name) reasons.push(`claim ${claim.name} is not bound to volume ${volume.name}`);
+  if (isDeleting(claim)) reasons.push(`claim ${claim.name} is being deleted: it lets go of the volume`);
+  return reasons;
+}
+
+/** What the API server and kubectl wrote into the old object. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+function toNewVolume(volume: Volume): JsonObject {
+  const { [LAST_APPLIED]: _copy, ...annotations } = volume.annotations;
+  const metadata: Record<string, JsonValue> = { name: volume.name };
+  if (Object.keys(volume.labels).length > 0) metadata['labels'] = { ...volume.labels };
+  if (Object.keys(annotations).length > 0) metadata['annotations'] = annotations;
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata,
+    spec: { ...volume.spec, persistentVolumeReclaimPolicy: 'Retain', claimRef: claimRefOf(volume) },
+  };
+}
+
+/** With the claim's uid it binds to that claim and to no other; the old version number would be of no use. */
+function claimRefOf({ spec }: Volume): JsonValue {
+  const claimRef = spec['claimRef'];
+  if (!isObject(claimRef)) return null;
+  const { resourceVersion: _version, ...rest } = claimRef;
+  return rest;
+}

@@ -1,0 +1,212 @@
+/**
+ * The promises about speed and size, measured. Prints one JSON line for each figure: `name`, `value`, `unit`, `target`
+ * and whether it was met; the first line says on what machine and under what load. `--only NAME` measures one part.
+ */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { diagnose, needsOf } from '../../src/diagnose.ts';
+import { Cluster } from '../../src/domain/cluster.ts';
+import { openOneReader } from '../../src/kube/clusters.ts';
+import { parseObjects } from '../../src/kube/parse.ts';
+import { resourceTable } from '../../src/playground/cluster/kinds.ts';
+import { startSimulatedCluster } from '../../src/playground/cluster/start.ts';
+import { catalogue, systemClock } from '../../src/wire.ts';
+import { percentile, startCrowd } from '../kill/crowd.ts';
+import { rush } from '../kill/rush.ts';
+import { startTown, until } from '../kill/town.ts';
+import { startBot } from '../support/processes.ts';
+import { fleet } from './fleet.ts';
+
+const MB = 1_000_000;
+const IDLE_MS = 15_000;
+const COST = { requests: 0, objects: 0, bytes: 0, milliseconds: 0 };
+
+function tell(name: string, value: number, unit: string, most?: number, more: object = {}): void {
+  const rounded = Math.round(value * 1000) / 1000;
+  const target = most === undefined ? {} : { target: `<= ${most}`, met: value <= most };
+  console.log(JSON.stringify({ name, value: rounded, unit, ...target, ...more }));
+}
+
+function medianOf(times: number, measure: () => number): number {
+  return percentile(Array.from({ length: times }, measure), 0.5);
+}
+
+/** Judging a snapshot that was read already: indexes, faults, offers. */
+function core(): void {
+  const now = Date.parse('2026-11-30T12:00:00Z');
+  const measure = (claims: number, times: number) => {
+    const { objects } = parseObjects(fleet(claims, now));
+    return medianOf(times, () => {
+      const began = performance.now();
+      const cluster = new Cluster({
+        identity: { name: 'fleet', uid: 'u' },
+        now,
+        objects,
+        unread: [],
+        podCoverage: { kind: 'all' },
+        source: 'live',
+      });
+      const report = diagnose(cluster, { kind: 'Cluster' }, catalogue, COST);
+      const took = performance.now() - began;
+      if (report.findings.some(({ severity }) => severity !== 'info'))
+        throw new Error(`the healthy fleet has findings: ${JSON.stringify(report.findings[0])}`);
+      return took;
+    });
+  };
+  measure(1000, 5);
+  const small = measure(10_000, 7);
+  const large = measure(100_000, 3);
+  tell('core-diagnose-10k', small, 'ms', 300);
+  tell('core-diagnose-100k', large, 'ms');
+  tell('core-growth-exponent', Math.log10(large / small), '1', 1.1);
+}
+
+/** A targeted diagnosis over HTTP, of a cluster with 10,000 claims in 100 namespaces. */
+async function targeted(dir: string): Promise<void> {
+  const cluster = await startSimulatedCluster({ clock: systemClock, scenario: 'multi-attach', seed: 5, tickMs: 0 });
+  try {
+    for (const raw of fleet(10_000, Date.now())) cluster.store.create(resourceOfKind(raw.kind), raw, { seed: true });
+    const kubeconfig = join(dir, 'fleet');
+    await writeFile(kubeconfig, cluster.kubeconfig('read'));
+    const reader = openOneReader({ kubeconfig, home: undefined, allowedPlugins: [] }, undefined, {
+      clock: systemClock,
+      onRaw: undefined,
+    });
+    const scopes = [
+      { kind: 'PersistentVolumeClaim', namespace: 'ns7', name: 'c7' },
+      { kind: 'Pod', namespace: 'ns7', name: 'p7' },
+      { kind: 'PersistentVolume', namespace: null, name: 'pv7' },
+    ] as const;
+    for (const scope of scopes) {
+      const before = cluster.server.requests;
+      const began = performance.now();
+      const { cluster: snapshot, cost } = await reader.read(
+        { scope, needs: needsOf(catalogue, scope) },
+        AbortSignal.timeout(60_000),
+      );
+      diagnose(snapshot, scope, catalogue, cost);
+      const name = scope.kind.toLowerCase();
+      tell(`targeted-requests-${name}`, cluster.server.requests - before, 'requests', 15);
+      tell(`targeted-time-${name}`, performance.now() - began, 'ms', undefined, { bytes: cost.bytes });
+    }
+  } finally {
+    await cluster.close();
+  }
+}
+
+function resourceOfKind(kind: string) {
+  const info = resourceTable.find((entry) => entry.kind === kind);
+  if (!info) throw new Error(`there is no kind ${kind}`);
+  return info.resource;
+}
+
+/** From the start of the command to its `ready` line on an empty folder, and the process's memory when nothing happens. */
+async function start(dir: string): Promise<void> {
+  const began = performance.now();
+  const bot = await startBot({ DATA_DIR: join(dir, 'first'), NODE_ENV: 'production' });
+  tell('start-ready-first', (performance.now() - began) / 1000, 's', 10);
+  await sleep(IDLE_MS);
+  tell('idle-memory-first', (await residentBytes(bot.pid)) / MB, 'MB', 250);
+  await bot.stop();
+  const again = performance.now();
+  const second = await startBot({ DATA_DIR: join(dir, 'first'), NODE_ENV: 'production' });
+  tell('start-ready-again', (performance.now() - again) / 1000, 's', 10);
+  await sleep(IDLE_MS);
+  tell('idle-memory-again', (await residentBytes(second.pid)) / MB, 'MB', 250);
+  await second.stop();
+}
+
+async function residentBytes(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? Number.NaN) * 1024;
+}
+
+const PER_SECOND = 50;
+const SECONDS = 60;
+
+/** Slash commands at a steady rate, acknowledged with their inbox row committed to the embedded database. */
+async function ack(dir: string): Promise<void> {
+  const cluster = await startSimulatedCluster({ clock: systemClock, scenario: 'multi-attach', seed: 5, tickMs: 0 });
+  const crowd = await startCrowd(() => 'member');
+  await writeFile(join(dir, 'read'), cluster.kubeconfig('read'));
+  const bot = await startBot({
+    ...crowd.environment,
+    DATA_DIR: join(dir, 'ack'),
+    KUBECONFIG: join(dir, 'read'),
+    NODE_ENV: 'production',
+  });
+  try {
+    const send = (no: number) =>
+      crowd.command(bot.address, `U${String(no % 50).padStart(4, '0')}`, `diagnose pvc/c${no % 20} -n shop`);
+    for (let no = 0; no < 20; no += 1) await send(no);
+    const began = performance.now();
+    const underWay: ReturnType<typeof send>[] = [];
+    for (let no = 0; no < PER_SECOND * SECONDS; no += 1) {
+      const due = began + (no * 1000) / PER_SECOND;
+      const early = due - performance.now();
+      if (early > 1) await sleep(early);
+      const sent = send(no);
+      sent.catch(() => undefined);
+      underWay.push(sent);
+    }
+    const answers = await Promise.all(underWay);
+    const refused = answers.filter(({ status, body }) => status !== 200 || !body.includes('Diagnosing')).length;
+    const times = answers.map(({ milliseconds }) => milliseconds);
+    tell('ack-p50', percentile(times, 0.5), 'ms');
+    tell('ack-p99', percentile(times, 0.99), 'ms', 100, { commands: times.length });
+    tell('ack-worst', percentile(times, 1), 'ms');
+    tell('ack-refused', refused, 'commands', 0);
+    tell('busy-memory', (await residentBytes(bot.pid)) / MB, 'MB');
+  } finally {
+    await bot.stop();
+    await crowd.close();
+    await cluster.close();
+  }
+}
+
+/** A thousand approvals of one plan at once, on two web processes. */
+async function approvals(): Promise<void> {
+  const town = await startTown();
+  try {
+    const { plan, answers } = await rush(town);
+    const times = answers.map(({ milliseconds }) => milliseconds);
+    tell('approvals-p99', percentile(times, 0.99), 'ms');
+    tell('approvals-worst', percentile(times, 1), 'ms', 3000, { approvals: times.length });
+    await until(async () => ((await town.stateOf(plan)) === 'SUCCEEDED' ? true : undefined), 'the plan to be done');
+    const claims = await town.sql<{ epoch: number }>('select epoch from plan_state where plan = $1', [plan]);
+    tell('approvals-executions', claims[0]?.epoch ?? Number.NaN, 'executions', 1);
+    const writes = town.cluster.journal.filter(({ user }) => user.endsWith(':k8s-storage-act'));
+    tell('approvals-writes', writes.length, 'writes', 1);
+  } finally {
+    await town.close();
+  }
+}
+
+const parts: Readonly<Record<string, (dir: string) => Promise<void> | void>> = {
+  core,
+  targeted,
+  start,
+  ack,
+  approvals,
+};
+
+const { values } = parseArgs({ options: { only: { type: 'string' } } });
+const wanted = values.only === undefined ? Object.keys(parts) : [values.only];
+const unknown = wanted.find((name) => !Object.hasOwn(parts, name));
+if (unknown !== undefined) {
+  console.error(`there is no part ${unknown}; write one of ${Object.keys(parts).join(', ')}`);
+  process.exit(64);
+}
+tell('machine-load', loadavg()[0] ?? Number.NaN, 'processes', undefined, {
+  cpus: availableParallelism(),
+  node: process.version,
+});
+const dir = await mkdtemp(join(tmpdir(), 'bench-'));
+try {
+  for (const name of wanted) await parts[name]?.(dir);
+} finally {
+  await rm(dir, { recursive: true, force: true });
+}

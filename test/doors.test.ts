@@ -1,0 +1,131 @@
+import { describe, expect, it } from 'vitest';
+import type { Deps } from '../src/deps.ts';
+import { Transient } from '../src/domain/errors.ts';
+import type { PlanState } from '../src/domain/plan.ts';
+import { createSurface } from '../src/doors.ts';
+import { noFaults } from '../src/fault-points.ts';
+import { World } from './support/execution.ts';
+
+type DoorDeps = Parameters<typeof createSurface>[0];
+
+/** The surface over one plan that waits for approval, posted in one message. */
+function surface(
+  options: { readonly state?: PlanState; readonly requester?: string; readonly change?: Partial<DoorDeps> } = {},
+) {
+  const world = new World();
+  const plan = {
+    ...world.plan,
+    state: options.state ?? 'AWAITING_APPROVAL',
+    requester: options.requester ?? 'U1',
+    votes: [],
+  } as const;
+  const taken: string[] = [];
+  const woken: string[] = [];
+  const person = (id: string) =>
+    Promise.resolve({
+      id,
+      teamId: 'T1',
+      name: id,
+      isDeleted: false,
+      isBot: false,
+      isRestricted: id.startsWith('G'),
+      isUltraRestricted: false,
+      isStranger: false,
+      locale: undefined,
+    });
+  const deps = {
+    store: {
+      findPlan: (id: string) => Promise.resolve(id === plan.id ? plan : undefined),
+      findMessages: () => Promise.resolve([{ key: 'finding/x', channel: 'C1', ts: '1.5', hash: null }]),
+      findIncidentOfThread: () => Promise.resolve(undefined),
+      takeIn: (id: string) => {
+        taken.push(id);
+        return Promise.resolve({ id, fresh: taken.length === 1 });
+      },
+    },
+    chat: { identity: () => Promise.resolve({ teamId: 'T1', botUserId: 'B1', url: '' }), person, personNow: person },
+    queue: {
+      enqueue: ({ id }: { readonly id: string }) => {
+        woken.push(id);
+        return Promise.resolve();
+      },
+    },
+    clusters: new Map([['prod', {}]]),
+    ids: { next: () => `inb-${taken.length + 1}` },
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    fault: noFaults,
+    ...options.change,
+  } as unknown as Pick<Deps, keyof DoorDeps>;
+  return { doors: createSurface(deps), taken, woken };
+}
+
+const own = { channel: 'C1', message: '1.5' };
+
+describe('the question whether somebody may vote', () => {
+  it('is answered with what the vote must bring', async () => {
+    const answer = await surface().doors.askVote('pln-1', 'U2', 'approve', own);
+    expect(answer).toMatchObject({ kind: 'may', form: { reason: true } });
+  });
+
+  it.each([
+    ['a plan that is not known', 'pln-9', 'U2', own, {}, /not known/],
+    ['a guest', 'pln-1', 'G2', own, {}, /Guests/],
+    ['the requester', 'pln-1', 'U1', own, {}, /two other people/],
+    ['a plan that is being carried out', 'pln-1', 'U2', own, { state: 'EXECUTING' as const }, /being carried out/],
+    ['a plan that was done', 'pln-1', 'U2', own, { state: 'SUCCEEDED' as const }, /done and verified/],
+    ['a plan that expired', 'pln-1', 'U2', own, { state: 'EXPIRED' as const }, /expired/],
+    ['a button of a look-alike message', 'pln-1', 'U2', { channel: 'C1', message: '9.9' }, {}, /not of this plan/],
+    [
+      'a button of the same message in another channel',
+      'pln-1',
+      'U2',
+      { channel: 'C2', message: '1.5' },
+      {},
+      /not of this plan/,
+    ],
+  ])('is answered with a no and its reason for %s', async (_, plan, user, from, options, says) => {
+    const answer = await surface(options).doors.askVote(plan, user, 'approve', from);
+    expect(answer).toMatchObject({ kind: 'refused' });
+    expect(answer.kind === 'refused' && answer.says).toMatch(says);
+  });
+
+  it('lets the requester reject', async () => {
+    expect((await surface().doors.askVote('pln-1', 'U1', 'reject', own)).kind).toBe('may');
+  });
+
+  it('asks nothing of the message for a form, which stands in none', async () => {
+    expect((await surface().doors.askVote('pln-1', 'U2', 'approve', null)).kind).toBe('may');
+  });
+
+  it('is given up after a second, in time for the person to be told', async () => {
+    const store = { findPlan: () => new Promise(() => {}), findMessages: () => Promise.resolve([]) } as never;
+    const asked = surface({ change: { store } }).doors.askVote('pln-1', 'U2', 'approve', own);
+    await expect(asked).rejects.toThrow(Transient);
+  });
+});
+
+describe('a request', () => {
+  const entry = {
+    source: 'slack',
+    key: 'cmd:T1:1',
+    body: { kind: 'pause', user: 'U1', channel: 'C1', cluster: null },
+  } as const;
+
+  it('is committed before anybody is woken, and a repeat wakes nobody', async () => {
+    const { doors, taken, woken } = surface();
+    expect(await doors.take(entry)).toEqual({ fresh: true });
+    expect(await doors.take(entry)).toEqual({ fresh: false });
+    expect(taken).toHaveLength(2);
+    expect(woken).toHaveLength(1);
+  });
+
+  it('is taken although the queue cannot be reached', async () => {
+    const queue = { enqueue: () => Promise.reject(new Transient('down')) } as never;
+    expect(await surface({ change: { queue } }).doors.take(entry)).toEqual({ fresh: true });
+  });
+
+  it('is refused loudly when it could not be committed', async () => {
+    const store = { takeIn: () => Promise.reject(new Transient('database down')) } as never;
+    await expect(surface({ change: { store } }).doors.take(entry)).rejects.toThrow('database down');
+  });
+});
