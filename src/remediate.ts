@@ -353,10 +353,15 @@ async function endWithoutTarget(step: Step, write: Write, wasSent: boolean, run:
 /** A definite no: nothing happened in this step. After a step that did happen, a person must look at what is left. */
 async function endRefused(step: Step, says: string, run: Run): Promise<boolean> {
   await outcome(run, step.no, 'REFUSED', says, undefined);
-  if (step.no > 1)
-    await finish(run, 'NEEDS_ATTENTION', `Step ${step.no} was refused after earlier steps were done: ${says}.`);
-  else await finish(run, 'FAILED', `Nothing was changed: ${says}.`);
+  if (step.no === 1) await finishUntouched(run, says);
+  else await finish(run, 'NEEDS_ATTENTION', `Step ${step.no} was refused after earlier steps were done: ${says}.`);
   return false;
+}
+
+/** This plan changed nothing. When it is the rest of a halted one, its first part did, and a person must look at that. */
+async function finishUntouched(run: Run, says: string): Promise<void> {
+  if (run.plan.continues === null) await finish(run, 'FAILED', `Nothing was changed: ${says}.`);
+  else await finish(run, 'NEEDS_ATTENTION', `The rest of plan ${run.plan.continues} was not done: ${says}.`);
 }
 
 /** Waits for what must have happened before the next write. */
@@ -453,7 +458,7 @@ async function onError(error: unknown, run: Run): Promise<void> {
     now.executeBy !== null &&
     Date.parse(now.executeBy) <= deps.clock.now()
   ) {
-    await finish(run, 'FAILED', `Nothing was changed: it could not be started in time (${says}).`);
+    await finishUntouched(run, `it could not be started in time (${says})`);
     return;
   }
   if (error instanceof Transient || error instanceof Uncertain || run.signal.aborted) {

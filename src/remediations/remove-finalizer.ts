@@ -5,7 +5,7 @@ import { isAttacherFinalizer, PROVISIONER_FINALIZER } from '../domain/csi.ts';
 import { absurd, Refused } from '../domain/errors.ts';
 import type { Attachment, Claim, ObjectMeta, Pod, Snapshot, SnapshotContent, Volume } from '../domain/objects.ts';
 import { deletingForMs, isDeleting, isFinished } from '../domain/pod.ts';
-import { deletionErrorOf, saysNotFound } from '../domain/reclaim.ts';
+import { deletionErrorOf, isOnMissingNode, saysNotFound } from '../domain/reclaim.ts';
 import { type Assessment, defineRemediation, type Proof } from '../domain/remediation.ts';
 import { findResourceOfKind, type ResourceName, resources } from '../domain/resources.ts';
 import {
@@ -315,15 +315,8 @@ function provisionerReasons(volume: Volume, finalizer: string, cluster: Cluster)
 
 /** The nodes that alone could serve the volume must be gone for good. */
 function localReasons(volume: Volume, cluster: Cluster): readonly string[] {
-  const names = (volume.nodeTerms ?? []).flatMap((term) =>
-    [...term.fields, ...term.labels].flatMap(({ key, values }) =>
-      key === 'metadata.name' || key === 'kubernetes.io/hostname' ? values : [],
-    ),
-  );
-  if (names.length === 0) return [`volume ${volume.name} names no node`];
-  return names
-    .filter((name) => cluster.nodeState(name) !== 'gone')
-    .map((name) => `node ${name} exists and can still clean up the volume`);
+  if (isOnMissingNode(volume, cluster)) return [];
+  return [`volume ${volume.name} is not bound to nodes that are all gone: one that exists can still clean it up`];
 }
 
 /** No CSIDriver, no CSINode that lists it, no lease that somebody renews. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Refused, Transient } from '../../src/domain/errors.ts';
+import { patchObject, toPlanned } from '../../src/domain/write.ts';
 import { type FaultPoint, faultPoints } from '../../src/fault-points.ts';
 import { remediate } from '../../src/remediate.ts';
 import { Crash, crashAt, type Guard, World } from '../support/execution.ts';
@@ -322,6 +323,48 @@ describe('an approved plan', () => {
       signal,
     );
     expect(world.history).toEqual(['APPROVED']);
+  });
+
+  it('is given back, untouched, while what it rests on cannot be read', async () => {
+    const world = new World();
+    world.blindSnapshots = 1;
+    await remediate('pln-1', world.deps(), signal);
+    expect(world.plan.state).toBe('EXECUTING');
+    expect(world.effects).toEqual([]);
+    await remediate('pln-1', world.deps(), signal);
+    expect(world.plan.state).toBe('SUCCEEDED');
+  });
+
+  it('looks again when the goal could not be looked at', async () => {
+    const world = new World();
+    const deps = world.deps();
+    const remediations = deps.remediations.map((remediation) => ({
+      ...remediation,
+      settled: () => {
+        world.blindSnapshots = 1;
+        return true;
+      },
+    }));
+    await remediate('pln-1', { ...deps, remediations }, signal);
+    expect(world.plan.state).toBe('SUCCEEDED');
+  });
+
+  it.each([
+    ['was not sent', 'PENDING', 'REFUSED'],
+    ['was sent', 'INTENT', 'UNKNOWN'],
+  ] as const)('needs a person when the object of a patch that %s is another one by now', async (_, state, outcome) => {
+    const world = new World();
+    const write = toPlanned(
+      patchObject({ resource: 'pods', namespace: 'shop', name: 'p0', uid: 'uid-before' }, [
+        { op: 'add', path: '/metadata/labels', value: { kept: 'yes' } },
+      ]),
+    );
+    const steps = world.plan.steps.slice(0, 1).map((step) => ({ ...step, write, state }));
+    world.plan = { ...world.plan, steps, continues: 'pln-0' };
+    await remediate('pln-1', world.deps(), signal);
+    expect(world.plan.state).toBe('NEEDS_ATTENTION');
+    expect(world.plan.steps[0]?.state).toBe(outcome);
+    expect(world.effects).toEqual([]);
   });
 
   it('needs a person after a bug in the middle', async () => {

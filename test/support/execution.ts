@@ -59,6 +59,8 @@ export class World {
   dryRun: WriteResult = { kind: 'applied', object: undefined };
   clusterUid: string | null = CLUSTER_UID;
   paused = false;
+  /** For how many more snapshots the pods cannot be read. */
+  blindSnapshots = 0;
   plan: Plan;
   nowMs = Date.UTC(2026, 10, 30, 12);
   leaseEndsMs = 0;
@@ -126,7 +128,7 @@ export class World {
       identity: { name: 'prod', uid: CLUSTER_UID },
       now: this.nowMs,
       objects: emptyObjects,
-      unread: [],
+      unread: this.blindSnapshots-- > 0 ? [{ resource: 'pods', reason: 'timed out' }] : [],
       podCoverage: { kind: 'all' },
       source: 'live',
     });
