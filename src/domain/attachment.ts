@@ -101,7 +101,7 @@ function waitersFor(
  * volume by its handle, so two objects with one handle, in two namespaces say, exclude each other.
  */
 export function sameBackendVolume(volume: Volume, cluster: Cluster): readonly Volume[] {
-  return volume.csi ? cluster.volumesOfHandle(volume.csi.driver, volume.csi.handle) : [volume];
+  return cluster.twinsOf(volume);
 }
 
 /**
@@ -165,6 +165,9 @@ export function isUnused(attachment: Attachment, volume: Volume, cluster: Cluste
 
 /** Wanted as well when it cannot be known: the pods that could want it were not all read. */
 function mayBeWanted(attachment: Attachment, volume: Volume, cluster: Cluster): boolean {
+  // Nearly every attachment is wanted by a pod of the bound claim, and that is the cheapest to see.
+  const wants = (pod: Pod) => pod.nodeName === attachment.nodeName && !isFinished(pod);
+  if (cluster.podsOfVolume(volume).some(wants)) return true;
   const namespaces = [volume.claimRef?.namespace, ...cluster.claimsNaming(volume.name).map((claim) => claim.namespace)];
   const isKnown = namespaces.every(
     (namespace) => namespace === undefined || namespace === null || cluster.coversPodsOfNamespace(namespace),

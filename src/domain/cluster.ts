@@ -85,11 +85,12 @@ export class Cluster {
   readonly unread: readonly Unread[];
   readonly podCoverage: PodCoverage;
   readonly source: 'live' | 'files';
-  readonly #indexes = new Map<string, ReadonlyMap<string, readonly unknown[]>>();
+  readonly #indexes = new Map<string, ReadonlyMap<string, unknown>>();
   readonly #uniques = new Map<string, ReadonlyMap<string, unknown>>();
   readonly #byName = new Map<string, ReadonlyMap<string, ReadonlyMap<string, unknown>>>();
   readonly #inUse = new Map<Node, ReadonlySet<string>>();
   readonly #unreadByResource: ReadonlyMap<ResourceName, string>;
+  #twins: ReadonlyMap<string, readonly Volume[]> | undefined;
 
   constructor(input: ClusterInput) {
     this.identity = input.identity;
@@ -184,6 +185,16 @@ export class Cluster {
 
   findVolume(name: string): Volume | undefined {
     return this.#one('volumes by name', this.objects.persistentvolumes, byName, name);
+  }
+
+  /**
+   * Every volume object of one backend volume, that one among them. Two objects of one handle are rare, so only those are
+   * kept: for all others the answer costs no look-up.
+   */
+  twinsOf(volume: Volume): readonly Volume[] {
+    this.#twins ??= findTwins(this.objects.persistentvolumes);
+    const twins = volume.csi && this.#twins.size > 0 ? this.#twins.get(handleKey(volume.csi)) : undefined;
+    return twins ?? [volume];
   }
 
   /** All volumes, of any phase, that name a backend handle of a driver. */
@@ -457,12 +468,14 @@ export class Cluster {
   }
 
   #many<T>(index: string, all: readonly T[], keysOf: (item: T) => readonly string[], key: string): readonly T[] {
-    let map = this.#indexes.get(index) as ReadonlyMap<string, readonly T[]> | undefined;
+    let map = this.#indexes.get(index) as Grouped<T> | undefined;
     if (!map) {
       map = groupBy(all, keysOf);
       this.#indexes.set(index, map);
     }
-    return map.get(key) ?? [];
+    const found = map.get(key);
+    if (found === undefined) return [];
+    return found instanceof Several ? found.items : [found];
   }
 
   /** An index of one object for each key; of several the first. Most keys are unique, and a list for each costs memory. */
@@ -547,6 +560,23 @@ function byUid(object: ObjectMeta): string {
   return object.uid;
 }
 
+function handleKey({ driver, handle }: { readonly driver: string; readonly handle: string }): string {
+  return `${driver}\n${handle}`;
+}
+
+function findTwins(volumes: readonly Volume[]): ReadonlyMap<string, readonly Volume[]> {
+  const first = new Map<string, Volume>();
+  const twins = new Map<string, Volume[]>();
+  for (const volume of volumes) {
+    if (!volume.csi) continue;
+    const key = handleKey(volume.csi);
+    const earlier = first.get(key);
+    if (!earlier) first.set(key, volume);
+    else twins.set(key, [...(twins.get(key) ?? [earlier]), volume]);
+  }
+  return twins;
+}
+
 function firstByKey<T>(all: readonly T[], keyOf: (item: T) => string): ReadonlyMap<string, T> {
   const map = new Map<string, T>();
   for (const item of all) {
@@ -570,13 +600,25 @@ function byNamespaceAndName<T extends ObjectMeta>(all: readonly T[]): ReadonlyMa
   return map;
 }
 
-function groupBy<T>(all: readonly T[], keysOf: (item: T) => readonly string[]): ReadonlyMap<string, readonly T[]> {
-  const map = new Map<string, T[]>();
+/** Objects by key. Most keys have one object, and a list for each of them would be most of what an index weighs. */
+type Grouped<T> = ReadonlyMap<string, T | Several<T>>;
+
+class Several<T> {
+  readonly items: T[];
+
+  constructor(first: T, second: T) {
+    this.items = [first, second];
+  }
+}
+
+function groupBy<T>(all: readonly T[], keysOf: (item: T) => readonly string[]): Grouped<T> {
+  const map = new Map<string, T | Several<T>>();
   for (const item of all) {
     for (const key of keysOf(item)) {
-      const list = map.get(key);
-      if (list) list.push(item);
-      else map.set(key, [item]);
+      const present = map.get(key);
+      if (present === undefined) map.set(key, item);
+      else if (present instanceof Several) present.items.push(item);
+      else map.set(key, new Several(present, item));
     }
   }
   return map;

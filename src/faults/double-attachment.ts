@@ -67,6 +67,7 @@ function isHeld(attachment: Attachment, cluster: Cluster): boolean {
 
 function doubleOf(volume: Volume, cluster: Cluster): Double | undefined {
   const same = sameBackendVolume(volume, cluster);
+  if (same.length === 1 && cluster.attachmentsOfVolume(volume.name).length < 2) return undefined;
   if (!same.every((one) => isExclusive(one, cluster))) return undefined;
   const held = same
     .flatMap((one) => cluster.attachmentsOfVolume(one.name).filter((attachment) => isHeld(attachment, cluster)))
