@@ -3,10 +3,13 @@
  * What people do goes through `slack.as(user)`, what they see through `slack.messages`.
  */
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
 import { readConfig } from '../../src/config.ts';
 import { backendInventory, serveBackend } from '../../src/playground/backend.ts';
 import { scenarios } from '../../src/playground/cluster/scenarios/index.ts';
@@ -63,6 +66,7 @@ export async function startHouse(scenario: string, settings: Readonly<Record<str
     seed: 7,
     tickMs: 50,
     settings: { podGcPeriodMs: 1000 },
+    actRules: actRules(),
   });
   opened.push(() => cluster.close());
   const backend = await serveBackend(cluster.backend);
@@ -130,6 +134,22 @@ export async function startHouse(scenario: string, settings: Readonly<Record<str
       return as(who).submit(String(view['id']), input);
     },
   };
+}
+
+const role = z.object({
+  kind: z.literal('ClusterRole'),
+  metadata: z.object({ name: z.literal('k8s-storage-act') }),
+  rules: z.array(
+    z.object({ apiGroups: z.array(z.string()), resources: z.array(z.string()), verbs: z.array(z.string()) }),
+  ),
+});
+
+/** What the manifest grants the acting account, and nothing else: a verb that it lacks fails the walks. */
+function actRules() {
+  const documents = parseAllDocuments(readFileSync('deploy/rbac.yaml', 'utf8')).map((one): unknown => one.toJS());
+  const found = documents.map((one) => role.safeParse(one)).find(({ success }) => success);
+  if (!found?.data) throw new Error('deploy/rbac.yaml has no role k8s-storage-act');
+  return found.data.rules;
 }
 
 /** Everything that a message says: its text and that of its blocks. */
