@@ -10,10 +10,14 @@ export function deploymentOf(pod: Pod, cluster: Cluster): Deployment | undefined
   return found?.uid === ref.uid ? found : undefined;
 }
 
-/** Whether two pods belong to different ReplicaSets of one Deployment that rolls out pod by pod; that Deployment. */
+/**
+ * Whether two pods belong to different ReplicaSets of one Deployment that rolls out pod by pod; that Deployment. One that
+ * was scaled to 0 rolls nothing out: its controller takes every pod away.
+ */
 export function rolloutOf(a: Pod, b: Pod, cluster: Cluster): Deployment | undefined {
   const deployment = deploymentOf(a, cluster);
   if (deployment?.strategy !== 'RollingUpdate' || deploymentOf(b, cluster) !== deployment) return undefined;
+  if (deployment.replicas === 0) return undefined;
   return controllerOf(a)?.uid === controllerOf(b)?.uid ? undefined : deployment;
 }
 

@@ -850,7 +850,11 @@ function toClass(meta: ObjectMeta, raw: z.infer<typeof rawClass>): StorageClass 
   };
 }
 
-const workloadSpec = { replicas: integer, selector, template };
+const workloadSpec = {
+  replicas: integer.refine((value) => (value ?? 0) >= 0, 'must not be negative'),
+  selector,
+  template,
+};
 const workloadStatus = z
   .object({
     readyReplicas: integer,

@@ -425,6 +425,11 @@ describe('objects at the border', () => {
     ['no metadata', { apiVersion: 'v1', kind: 'Pod' }, 'metadata'],
     ['a spec of another type', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n' }, spec: 3 }, 'spec'],
     [
+      'a negative number of replicas',
+      { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'd' }, spec: { replicas: '-1' } },
+      'spec.replicas',
+    ],
+    [
       'an attachment without its node',
       { apiVersion: 'storage.k8s.io/v1', kind: 'VolumeAttachment', metadata: { name: 'a' }, spec: {} },
       'spec.nodeName',

@@ -146,8 +146,8 @@ const role = z.object({
 
 /** What the manifest grants the acting account, and nothing else: a verb that it lacks fails the walks. */
 function actRules() {
-  const documents = parseAllDocuments(readFileSync('deploy/rbac.yaml', 'utf8')).map((one): unknown => one.toJS());
-  const found = documents.map((one) => role.safeParse(one)).find(({ success }) => success);
+  const documents = parseAllDocuments(readFileSync('deploy/rbac.yaml', 'utf8'));
+  const found = documents.map((one) => role.safeParse(one.toJS())).find(({ success }) => success);
   if (!found?.data) throw new Error('deploy/rbac.yaml has no role k8s-storage-act');
   return found.data.rules;
 }
