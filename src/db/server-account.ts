@@ -40,7 +40,8 @@ export async function pickAccount(paths: readonly string[]): Promise<Account> {
 
 /**
  * How to start a program under that account. With `setpriv` it keeps the one capability of passing through folders of
- * root: PostgreSQL only looks at the user id.
+ * root: PostgreSQL only looks at the user id. Without the secure bit the capability would not count in access(2), by
+ * which initdb looks for its companions (capabilities(7)).
  */
 export function commandAs(account: Account, file: string, args: readonly string[]) {
   // The server has no use for our environment, which holds tokens.
@@ -50,6 +51,7 @@ export function commandAs(account: Account, file: string, args: readonly string[
   if (account.setpriv === undefined) return { file, args: [...args], options: { env, uid, gid, cwd: '/' } };
   const capability = '+dac_override';
   const flags = [
+    '--securebits=+no_setuid_fixup',
     `--reuid=${uid}`,
     `--regid=${gid}`,
     '--clear-groups',

@@ -21,7 +21,8 @@ import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { findEmbedded, startEmbedded } from '../../src/db/embedded.ts';
-import { complete } from '../../src/db/server-binaries.ts';
+import { commandAs, pickAccount } from '../../src/db/server-account.ts';
+import { complete, prepareBinaries } from '../../src/db/server-binaries.ts';
 import { silent } from '../support/database.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -215,6 +216,19 @@ describe('server programs', { timeout: 60_000 }, () => {
     expect(made.length).toBeGreaterThan(3);
     for (const name of made) expect(existsSync(join(copy, 'native', 'lib', name))).toBe(true);
     expect(spawnSync(join(copy, 'native', 'bin', 'initdb'), ['--version']).status).toBe(0);
+  });
+
+  it.skipIf(!isRoot)('run under another account when root installed them below a folder of its own', async () => {
+    const closed = folder();
+    chmodSync(closed, 0o700);
+    const copy = join(closed, 'package');
+    cpSync(root, copy, { recursive: true, verbatimSymlinks: true });
+    const { initdb } = await prepareBinaries(folder(), silent, copy);
+    const account = await pickAccount([copy]);
+    const { file, args, options } = commandAs(account, initdb, ['--pgdata', join(closed, 'pg'), '--no-sync']);
+    const { status, stderr } = spawnSync(file, args, { ...options, encoding: 'utf8' });
+    expect(status, stderr).toBe(0);
+    expect(existsSync(join(closed, 'pg', 'PG_VERSION'))).toBe(true);
   });
 
   it.skipIf(!isRoot)(
