@@ -52,7 +52,7 @@ function indexOf({ folder, list, union }: CatalogueFolder): string {
 
 function faultPage(fault: Fault, remediations: readonly Remediation[]): string {
   const source = readFileSync(join('src/faults', `${fault.id}.ts`), 'utf8');
-  const offered = remediations.filter((remediation) => source.includes(`${camelCase(remediation.id)}.offer(`));
+  const offered = remediations.filter((remediation) => source.includes(`remediations/${remediation.id}.ts`));
   const links = offered.map(
     (remediation) => `- [\`${remediation.id}\`](../remediations/${remediation.id}.md): ${remediation.doc.does}`,
   );

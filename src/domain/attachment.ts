@@ -1,11 +1,12 @@
 import { type Cluster, isLeaseFresh, uniqueVolumeName } from './cluster.ts';
 import { isDriverInstalled, isSidecarDown, leaderLeases, sidecarsOfDriver } from './csi.ts';
+import { type Evidence, fact } from './fault.ts';
 import { slotsOf } from './limits.ts';
 import type { Attachment, AttachmentError, Claim, Pod, Volume } from './objects.ts';
 import { deletingForMs, isDeleting, isFinished, isWaiting, waitedMs } from './pod.ts';
 import { type Ref, uniqueRefs } from './ref.ts';
 import type { Scope } from './scope.ts';
-import { minutes } from './time.ts';
+import { duration, minutes } from './time.ts';
 import { attachmentOn, deletesData, isExclusive } from './volume.ts';
 
 /** A pod that waits on another node for a volume, and for how long, in milliseconds. */
@@ -372,6 +373,37 @@ export function detachTroubles<T extends Detach>(
     (a, b) => b.deletingMs - a.deletingMs || (a.attachment.name < b.attachment.name ? -1 : 1),
   );
   return [...Map.groupBy(ordered, kindOf).values()].flatMap((alike) => connected(alike, keysOf));
+}
+
+/** Volumes that are to go and cannot while they are attached. */
+export function goingVolumes(detaches: readonly Detach[]): readonly Ref[] {
+  return detaches.flatMap(({ volume }) =>
+    volume && (isDeleting(volume) || (volume.phase === 'Released' && deletesData(volume))) ? [volume.ref] : [],
+  );
+}
+
+/** When each detach was ordered and what the attacher was told last; of many the first five, and the count. */
+export function detachEvidence(detaches: readonly Detach[]): readonly Evidence[] {
+  const shown = few(detaches).flatMap(({ attachment, error, deletingMs }) => [
+    fact(
+      attachment,
+      'metadata.deletionTimestamp',
+      new Date(attachment.deletedAt ?? 0).toISOString(),
+      `the detach from ${attachment.nodeName} was ordered ${duration(deletingMs)} ago`,
+    ),
+    error
+      ? fact(attachment, 'status.detachError', quoted(error.message), 'what the attacher was told when it tried last')
+      : fact(attachment, 'status.detachError', 'none', 'no error is reported'),
+  ]);
+  const [first] = detaches;
+  if (!first || detaches.length <= 5) return shown;
+  const says = 'so many detaches fail alike; five are shown';
+  return [...shown, fact(first.attachment, 'metadata.deletionTimestamp', detaches.length, says)];
+}
+
+/** The pods that wait for a detach, each with the node it waits on. */
+export function waitingEvidence(waiting: readonly Pod[]): readonly Evidence[] {
+  return few(waiting).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${pod.nodeName} for the volume`));
 }
 
 /** The parts of a list that hang together by common keys, each in the order of the list. */

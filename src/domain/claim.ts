@@ -102,6 +102,15 @@ export function unscheduledUsers(claim: Claim, cluster: Cluster): readonly Pod[]
  * Ends a check whose answer would rest on pods that were not read. The machine turns it into `unknown` with this reason;
  * what was found before stays.
  */
+export function refuseUnjudged(held: readonly HeldClaim[], judged: readonly HeldClaim[], cluster: Cluster): void {
+  const known = new Set(judged.map(({ claim }) => claim));
+  refuseUncovered(
+    held.flatMap(({ claim }) => (known.has(claim) ? [] : [claim])),
+    cluster,
+  );
+}
+
+/** The same for claims that no answer was found for. */
 export function refuseUncovered(claims: readonly Claim[], cluster: Cluster): void {
   const blind = claims.find((claim) => !cluster.coversPodsOfNamespace(claim.namespace ?? ''));
   if (blind) throw new Refused(`the pods of namespace ${blind.namespace ?? ''} were not all read`);
@@ -223,6 +232,43 @@ export function groupsOf<T>(items: readonly T[], keyOf: (item: T) => string): re
     else groups.set(keyOf(item), [item]);
   }
   return [...groups.values()];
+}
+
+/** Pods without a node that reference any of these claims, each once. */
+export function unscheduledUsersOf(held: readonly HeldClaim[], cluster: Cluster): readonly Pod[] {
+  return [...new Set(held.flatMap(({ claim }) => unscheduledUsers(claim, cluster)))];
+}
+
+/** What a fault names of claims that are kept: the first, some of what keeps them, then all of both and the volumes. */
+export function refsOfHeld(
+  group: readonly [HeldClaim, ...HeldClaim[]],
+  first: readonly Ref[],
+  all: readonly Ref[],
+): readonly Ref[] {
+  return [
+    group[0].claim.ref,
+    ...first,
+    ...group.map(({ claim }) => claim.ref),
+    ...all,
+    ...group.flatMap(({ volume }) => volume?.ref ?? []),
+  ];
+}
+
+/** Who suffers from claims that are kept: they, what is kept with them, and pods that wait for them without a node. */
+export function sufferersOfHeld(
+  held: readonly HeldClaim[],
+  cluster: Cluster,
+  keptWith: readonly Ref[] = [],
+): readonly Ref[] {
+  const waiting = unscheduledUsersOf(held, cluster);
+  const claims = held.map(({ claim }) => claim.ref);
+  const workloads = waiting.flatMap((pod) => cluster.workloadOf(pod) ?? []);
+  return [...claims, ...keptWith, ...waiting.map((pod) => pod.ref), ...workloads];
+}
+
+/** How long ago the first of these claims was deleted, in words. */
+export function longestDeletion(held: readonly HeldClaim[], now: number): string {
+  return duration(Math.max(...held.map(({ claim }) => deletingForMs(claim, now))));
 }
 
 // --- claims that are not bound

@@ -3,9 +3,11 @@
  * faults each of their volumes has. One place decides, so that no two of those faults tell the same trouble.
  */
 
+import { few } from './attachment.ts';
 import { bytesOf } from './claim.ts';
 import type { Cluster } from './cluster.ts';
 import { driverOfVolume, sidecarsOfDriver } from './csi.ts';
+import { type Evidence, fact } from './fault.ts';
 import {
   type MissingObject,
   type MountError,
@@ -17,9 +19,10 @@ import {
 import type { Attachment, Claim, ClusterEvent, Node, Pod, Volume } from './objects.ts';
 import { isDeleting, isWaiting, waitedMs, whenScheduled } from './pod.ts';
 import type { Ref } from './ref.ts';
+import type { ResourceName } from './resources.ts';
 import type { Scope } from './scope.ts';
 import { isServerUnreachable, volumeNamed } from './server.ts';
-import { minutes } from './time.ts';
+import { duration, minutes } from './time.ts';
 import { isSelectedBy, matchesTerms, reachesAll, reservingTaintsAgainst, stateTaintsAgainst } from './topology.ts';
 import { attachmentOn } from './volume.ts';
 
@@ -408,6 +411,30 @@ export function waitingPods(cluster: Cluster, scope: Scope, longerThanMs: number
     if (pod.nodeName === undefined || !isWaiting(pod, cluster)) return false;
     return waitedMs(pod, undefined, cluster.now) > longerThanMs;
   });
+}
+
+/** Everything that a stalled mount is judged by. */
+export const readForMounts = [
+  'pods',
+  'persistentvolumeclaims',
+  'persistentvolumes',
+  'volumeattachments',
+  'nodes',
+  'csinodes',
+  'csidrivers',
+] as const satisfies readonly ResourceName[];
+
+/** What kubelet said first of each mount, and which pod has waited where and for how long. */
+export function mountEvidence(mounts: readonly StalledMount[]): readonly Evidence[] {
+  return few(mounts).flatMap(({ pod, error, waitedMs: waited }) => [
+    ...(error ? [fact(error.event, 'message', error.message, 'the first error that kubelet still tells')] : []),
+    fact(pod, 'status.phase', pod.phase, `has waited ${duration(waited)} on ${pod.nodeName} for the mount`),
+  ]);
+}
+
+/** How long the longest of them has waited, in words. */
+export function longestWait(mounts: readonly StalledMount[]): string {
+  return duration(Math.max(...mounts.map((mount) => mount.waitedMs)));
 }
 
 /** What a fault names of stalled mounts: volumes, pods and nodes, in that order. */

@@ -424,36 +424,43 @@ export interface ObjectTable {
   readonly backendvolumes: readonly BackendVolume[];
 }
 
-export const emptyObjects: ObjectTable = {
-  pods: [],
-  persistentvolumeclaims: [],
-  persistentvolumes: [],
-  nodes: [],
-  namespaces: [],
-  events: [],
-  deployments: [],
-  replicasets: [],
-  statefulsets: [],
-  daemonsets: [],
-  jobs: [],
-  horizontalpodautoscalers: [],
-  storageclasses: [],
-  volumeattachments: [],
-  csinodes: [],
-  csidrivers: [],
-  leases: [],
-  volumesnapshots: [],
-  volumesnapshotcontents: [],
-  volumesnapshotclasses: [],
-  csistoragecapacities: [],
-  resourcequotas: [],
-  services: [],
-  endpointslices: [],
-  mutatingwebhookconfigurations: [],
-  validatingwebhookconfigurations: [],
-  clusterroles: [],
-  clusterrolebindings: [],
-  roles: [],
-  rolebindings: [],
-  backendvolumes: [],
-};
+/** A table that is being filled. */
+export type OpenTable = { -readonly [K in keyof ObjectTable]: ObjectTable[K][number][] };
+
+export function emptyTable(): OpenTable {
+  return {
+    pods: [],
+    persistentvolumeclaims: [],
+    persistentvolumes: [],
+    nodes: [],
+    namespaces: [],
+    events: [],
+    deployments: [],
+    replicasets: [],
+    statefulsets: [],
+    daemonsets: [],
+    jobs: [],
+    horizontalpodautoscalers: [],
+    storageclasses: [],
+    volumeattachments: [],
+    csinodes: [],
+    csidrivers: [],
+    leases: [],
+    volumesnapshots: [],
+    volumesnapshotcontents: [],
+    volumesnapshotclasses: [],
+    csistoragecapacities: [],
+    resourcequotas: [],
+    services: [],
+    endpointslices: [],
+    mutatingwebhookconfigurations: [],
+    validatingwebhookconfigurations: [],
+    clusterroles: [],
+    clusterrolebindings: [],
+    roles: [],
+    rolebindings: [],
+    backendvolumes: [],
+  };
+}
+
+export const emptyObjects: ObjectTable = emptyTable();

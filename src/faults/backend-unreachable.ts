@@ -2,7 +2,7 @@ import { few, listed, quoted, sufferers } from '../domain/attachment.ts';
 import { some } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
-import { isStuck, nodePluginsOn, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
+import { isStuck, longestWait, nodePluginsOn, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
 import type { Node, Pod } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { describeRef } from '../domain/ref.ts';
@@ -222,7 +222,7 @@ function ofNode(first: StalledMount, mounts: readonly StalledMount[], cluster: C
       volumes: volumes.map((volume) => volume.name),
       pods: pods.map((pod) => pod.name),
       nodes: [node.name],
-      waited: duration(Math.max(...mounts.map(({ waitedMs }) => waitedMs))),
+      waited: longestWait(mounts),
     },
     evidence: evidenceOfNode(mounts),
     offers: offersFor(node, driver, cluster),

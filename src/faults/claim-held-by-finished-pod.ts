@@ -8,12 +8,14 @@ import {
   type HeldClaim,
   heldClaims,
   keepDataByHand,
+  longestDeletion,
   nameOf,
   rebindAllByHand,
+  refsOfHeld,
   refuseUncovered,
   shellWord,
   some,
-  unscheduledUsers,
+  sufferersOfHeld,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
@@ -23,9 +25,8 @@ import type { Pod } from '../domain/objects.ts';
 import { deletingForMs, isDeleting, isFinished } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
 import { deleteFinishedPod } from '../remediations/delete-finished-pod.ts';
-import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Held extends HeldClaim {
   /** Finished pod objects that nobody has deleted yet. */
@@ -97,28 +98,20 @@ function groupKey({ finished, freshForMs }: Held): string {
 
 function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): FindingDraft<Facts> {
   const [{ claim, finished, freshForMs }] = group;
-  const waiting = [...new Set(group.flatMap((item) => unscheduledUsers(item.claim, cluster)))];
   const owners = finished.flatMap((pod) => cluster.workloadOf(pod) ?? []);
   return {
     subject: claim.ref,
-    involved: [
-      claim.ref,
-      ...finished.slice(0, 5).map((pod) => pod.ref),
-      ...group.map((item) => item.claim.ref),
-      ...finished.map((pod) => pod.ref),
-      ...owners,
-      ...group.flatMap((item) => item.volume?.ref ?? []),
-    ],
-    affected: [
-      ...group.map((item) => item.claim.ref),
-      ...waiting.map((pod) => pod.ref),
-      ...waiting.flatMap((pod) => cluster.workloadOf(pod) ?? []),
-    ],
+    involved: refsOfHeld(
+      group,
+      finished.slice(0, 5).map((pod) => pod.ref),
+      [...finished.map((pod) => pod.ref), ...owners],
+    ),
+    affected: sufferersOfHeld(group, cluster),
     restsOn: finished.map((pod) => pod.ref),
     facts: {
       claims: group.map((item) => nameOf(item.claim)),
       pods: finished.map(nameOf),
-      downFor: duration(Math.max(...group.map((item) => deletingForMs(item.claim, cluster.now)))),
+      downFor: longestDeletion(group, cluster.now),
       fate: fateOf(group),
       isProgress: freshForMs !== undefined,
     },
@@ -148,9 +141,7 @@ function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): Finding
 function offersFor({ claim, volume, finished }: Held): readonly OfferDraft[] {
   const dataName = volume?.reclaimPolicy === 'Delete' ? { dataName: claim.name } : {};
   return [
-    ...(volume?.reclaimPolicy === 'Delete'
-      ? [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })]
-      : []),
+    ...keepFirst(volume),
     ...finished
       .slice(0, 20)
       .map((pod) =>

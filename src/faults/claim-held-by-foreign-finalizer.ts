@@ -10,13 +10,15 @@ import {
   type HeldClaim,
   isControllerManagerStale,
   keepDataByHand,
+  longestDeletion,
   nameOf,
   OWNER_GRACE_MS,
   PVC_PROTECTION,
   rebindAllByHand,
+  refsOfHeld,
   refuseUncovered,
   some,
-  unscheduledUsers,
+  sufferersOfHeld,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
@@ -29,10 +31,9 @@ import type { Ref } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { CLONE_SOURCE, SNAPSHOT_SOURCE } from '../domain/snapshot.ts';
-import { duration } from '../domain/time.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 import { isForeign, isGarbageCollectors } from '../remediations/rules/finalizers.ts';
-import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Held extends HeldClaim {
   readonly foreign: readonly string[];
@@ -165,23 +166,15 @@ function groupKey({ foreign, collectors, leftMs }: Held): string {
 function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): FindingDraft<Facts> {
   const [{ claim, foreign, collectors, leftMs }] = group;
   const dependents = [...new Set(group.flatMap((item) => item.dependents))];
-  const waiting = [...new Set(group.flatMap((item) => unscheduledUsers(item.claim, cluster)))];
   const owner = foreign.map((finalizer) => ownerSeen(finalizer, cluster)).find((found) => found !== undefined);
   return {
     subject: claim.ref,
-    involved: [
-      claim.ref,
-      ...dependents.slice(0, 5).map(({ ref }) => ref),
-      ...(owner ? [owner.ref] : []),
-      ...group.map((item) => item.claim.ref),
-      ...dependents.map(({ ref }) => ref),
-      ...group.flatMap((item) => item.volume?.ref ?? []),
-    ],
-    affected: [
-      ...group.map((item) => item.claim.ref),
-      ...waiting.map((pod) => pod.ref),
-      ...waiting.flatMap((pod) => cluster.workloadOf(pod) ?? []),
-    ],
+    involved: refsOfHeld(
+      group,
+      [...dependents.slice(0, 5).map(({ ref }) => ref), ...(owner ? [owner.ref] : [])],
+      [...dependents.map(({ ref }) => ref)],
+    ),
+    affected: sufferersOfHeld(group, cluster),
     restsOn: dependents.map(({ ref }): Ref => ref),
     facts: {
       claims: group.map((item) => nameOf(item.claim)),
@@ -189,7 +182,7 @@ function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): Finding
       dependents: dependents.map(({ ref }) => `${ref.kind} ${nameOf(ref)}`),
       isCollector: foreign.length === 0,
       owner: owner && `${owner.ref.kind} ${nameOf(owner)}`,
-      deletedFor: duration(Math.max(...group.map((item) => deletingForMs(item.claim, cluster.now)))),
+      deletedFor: longestDeletion(group, cluster.now),
       fate: fateOf(group),
       isProgress: leftMs !== undefined,
     },
@@ -216,9 +209,7 @@ function offersFor({ claim, volume, foreign, collectors }: Held): readonly Offer
   if (collectors.length > 0) return [];
   const dataName = volume && volume.reclaimPolicy !== 'Retain' ? { dataName: claim.name } : {};
   return [
-    ...(volume?.reclaimPolicy === 'Delete'
-      ? [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })]
-      : []),
+    ...keepFirst(volume),
     ...foreign.slice(0, 3).map((finalizer) =>
       removeFinalizer.offer({
         resource: 'persistentvolumeclaims',

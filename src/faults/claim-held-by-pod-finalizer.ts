@@ -17,9 +17,10 @@ import {
   OWNER_GRACE_MS,
   ownFinalizersOf,
   rebindAllByHand,
-  refuseUncovered,
+  refsOfHeld,
+  refuseUnjudged,
   some,
-  unscheduledUsers,
+  sufferersOfHeld,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
@@ -33,7 +34,7 @@ import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration } from '../domain/time.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
-import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Held extends HeldClaim {
   /** Pods that have ended, are being deleted, and are kept by their own finalizers. */
@@ -89,11 +90,7 @@ export const claimHeldByPodFinalizer = defineFault<'claim-held-by-pod-finalizer'
     const held = heldClaims(cluster, scope);
     const kept = held.flatMap((item) => toHeld(item, cluster) ?? []);
     for (const group of groupsOf(kept, groupKey)) yield toFinding(group, cluster);
-    const found = new Set(kept.map((item) => item.claim));
-    refuseUncovered(
-      held.flatMap(({ claim }) => (found.has(claim) ? [] : [claim])),
-      cluster,
-    );
+    refuseUnjudged(held, kept, cluster);
   },
 });
 
@@ -115,23 +112,18 @@ function groupKey({ kept, leftMs }: Held): string {
 function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): FindingDraft<Facts> {
   const [{ claim, kept, leftMs }] = group;
   const keepers = kept.map((pod) => keeperOf(pod, cluster));
-  const waiting = [...new Set(group.flatMap((item) => unscheduledUsers(item.claim, cluster)))];
   return {
     subject: claim.ref,
-    involved: [
-      claim.ref,
-      ...kept.slice(0, 5).map((pod) => pod.ref),
-      ...group.map((item) => item.claim.ref),
-      ...kept.map((pod) => pod.ref),
-      ...keepers.flatMap(({ ref }) => ref ?? []),
-      ...group.flatMap((item) => item.volume?.ref ?? []),
-    ],
-    affected: [
-      ...group.map((item) => item.claim.ref),
-      ...kept.map((pod) => pod.ref),
-      ...waiting.map((pod) => pod.ref),
-      ...waiting.flatMap((pod) => cluster.workloadOf(pod) ?? []),
-    ],
+    involved: refsOfHeld(
+      group,
+      kept.slice(0, 5).map((pod) => pod.ref),
+      [...kept.map((pod) => pod.ref), ...keepers.flatMap(({ ref }) => ref ?? [])],
+    ),
+    affected: sufferersOfHeld(
+      group,
+      cluster,
+      kept.map((pod) => pod.ref),
+    ),
     restsOn: kept.map((pod) => pod.ref),
     facts: {
       claims: group.map((item) => nameOf(item.claim)),
@@ -156,9 +148,7 @@ function missingOf(keepers: readonly Keeper[]): readonly string[] {
 function offersFor({ claim, volume, kept }: Held, cluster: Cluster): readonly OfferDraft[] {
   const dataName = volume && volume.reclaimPolicy !== 'Retain' ? { dataName: claim.name } : {};
   return [
-    ...(volume?.reclaimPolicy === 'Delete'
-      ? [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })]
-      : []),
+    ...keepFirst(volume),
     ...kept
       .filter((pod) => keeperOf(pod, cluster).state === 'missing')
       .slice(0, 20)

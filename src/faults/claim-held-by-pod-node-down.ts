@@ -11,10 +11,11 @@ import {
   keepDataByHand,
   nameOf,
   rebindAllByHand,
-  refuseUncovered,
+  refsOfHeld,
+  refuseUnjudged,
   shellWord,
   some,
-  unscheduledUsers,
+  unscheduledUsersOf,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
@@ -28,7 +29,7 @@ import type { Scope } from '../domain/scope.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
 import { forceDeletePod } from '../remediations/force-delete-pod.ts';
-import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 import { taintNodeOutOfService } from '../remediations/taint-node-out-of-service.ts';
 
 /** One claim and the pods that hold it from dead nodes. */
@@ -84,11 +85,7 @@ export const claimHeldByPodNodeDown = defineFault<'claim-held-by-pod-node-down',
     const held = heldClaims(cluster, scope);
     const dead = held.flatMap((item) => toHeld(item, cluster) ?? []);
     for (const group of groupsOf(dead, groupKey)) yield toFinding(group, cluster);
-    const found = new Set(dead.map((item) => item.claim));
-    refuseUncovered(
-      held.flatMap(({ claim }) => (found.has(claim) ? [] : [claim])),
-      cluster,
-    );
+    refuseUnjudged(held, dead, cluster);
   },
 });
 
@@ -138,18 +135,15 @@ function goneForMs(node: string, cluster: Cluster): number {
 function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): FindingDraft<Facts> {
   const [{ claim, nodes, solvesInMs }] = group;
   const dead = [...new Set(group.flatMap((item) => item.dead))];
-  const waiting = [...new Set(group.flatMap((item) => unscheduledUsers(item.claim, cluster)))];
+  const waiting = unscheduledUsersOf(group, cluster);
   const alive = nodes.flatMap((node) => cluster.signOfLife(node) ?? []);
   return {
     subject: claim.ref,
-    involved: [
-      claim.ref,
-      ...dead.slice(0, 5).map((pod) => pod.ref),
-      ...nodes.slice(0, 5).map((node) => nodeRef(node, cluster)),
-      ...group.map((item) => item.claim.ref),
-      ...dead.map((pod) => pod.ref),
-      ...group.flatMap((item) => item.volume?.ref ?? []),
-    ],
+    involved: refsOfHeld(
+      group,
+      [...dead.slice(0, 5).map((pod) => pod.ref), ...nodes.slice(0, 5).map((node) => nodeRef(node, cluster))],
+      dead.map((pod) => pod.ref),
+    ),
     affected: [
       ...group.map((item) => item.claim.ref),
       ...waiting.map((pod) => pod.ref),
@@ -177,9 +171,7 @@ function nodeRef(name: string, cluster: Cluster): Ref {
 }
 
 function offersFor(group: readonly [Held, ...Held[]], cluster: Cluster): readonly OfferDraft[] {
-  const retain = group.flatMap(({ volume }) =>
-    volume && deletesData(volume) ? [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })] : [],
-  );
+  const retain = group.flatMap(({ volume }) => keepFirst(volume));
   const fenced = group[0].nodes.filter(
     (node) => !cluster.signOfLife(node) && !group.some((item) => isDetachOrdered(item, node, cluster)),
   );

@@ -13,9 +13,11 @@ import {
   keepDataByHand,
   nameOf,
   rebindAllByHand,
-  refuseUncovered,
+  refsOfHeld,
+  refuseUnjudged,
   some,
-  unscheduledUsers,
+  sufferersOfHeld,
+  unscheduledUsersOf,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
@@ -26,8 +28,9 @@ import { deletingForMs, graceMs, isBeyondGrace, isDeleting, isFinished, isWaitin
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration, minutes } from '../domain/time.ts';
+import { deletesData } from '../domain/volume.ts';
 import { deletePod } from '../remediations/delete-pod.ts';
-import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 /** Claims that the same pods hold: one trouble. */
 interface Held extends HeldClaim {
@@ -80,11 +83,7 @@ export const claimHeldByPod = defineFault<'claim-held-by-pod', Facts>({
     const held = heldClaims(cluster, scope);
     const live = held.flatMap((item) => toHeld(item, cluster) ?? []);
     for (const group of groupsOf(live, groupKey)) yield toFinding(group, cluster);
-    const found = new Set(live.map((item) => item.claim));
-    refuseUncovered(
-      held.flatMap(({ claim }) => (found.has(claim) ? [] : [claim])),
-      cluster,
-    );
+    refuseUnjudged(held, live, cluster);
   },
 });
 
@@ -119,23 +118,17 @@ function groupKey({ live, endsInMs }: Held): string {
 
 function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): FindingDraft<Facts> {
   const [{ claim, live, endsInMs }] = group;
-  const waiting = [...new Set(group.flatMap((item) => unscheduledUsers(item.claim, cluster)))];
+  const waiting = unscheduledUsersOf(group, cluster);
   const fate = fateOf(group);
   const oldest = Math.max(...group.map((item) => deletingForMs(item.claim, cluster.now)));
   return {
     subject: claim.ref,
-    involved: [
-      claim.ref,
-      ...live.slice(0, 5).map((pod) => pod.ref),
-      ...group.map((item) => item.claim.ref),
-      ...live.map((pod) => pod.ref),
-      ...group.flatMap((item) => item.volume?.ref ?? []),
-    ],
-    affected: [
-      ...group.map((item) => item.claim.ref),
-      ...waiting.map((pod) => pod.ref),
-      ...waiting.flatMap((pod) => cluster.workloadOf(pod) ?? []),
-    ],
+    involved: refsOfHeld(
+      group,
+      live.slice(0, 5).map((pod) => pod.ref),
+      live.map((pod) => pod.ref),
+    ),
+    affected: sufferersOfHeld(group, cluster),
     restsOn: live.map((pod) => pod.ref),
     facts: {
       claims: group.map((item) => nameOf(item.claim)),
@@ -159,8 +152,7 @@ function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): Finding
  */
 function offersFor({ volume, live }: Held, cluster: Cluster): readonly OfferDraft[] {
   if (!volume) return [];
-  if (volume.reclaimPolicy === 'Delete')
-    return [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })];
+  if (deletesData(volume)) return keepFirst(volume);
   if (volume.reclaimPolicy !== 'Retain') return [];
   return live
     .filter((pod) => !isDeleting(pod) && !isWaiting(pod, cluster))

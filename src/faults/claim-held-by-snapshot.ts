@@ -9,12 +9,14 @@ import {
   groupsOf,
   type HeldClaim,
   keepDataByHand,
+  longestDeletion,
   nameOf,
   OWNER_GRACE_MS,
   rebindAllByHand,
+  refsOfHeld,
   shellWord,
   some,
-  unscheduledUsers,
+  sufferersOfHeld,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
@@ -34,10 +36,9 @@ import {
   SNAPSHOT_SOURCE,
   snapshottersOf,
 } from '../domain/snapshot.ts';
-import { duration } from '../domain/time.ts';
 import { deleteUnreadySnapshot } from '../remediations/delete-unready-snapshot.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
-import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Held extends HeldClaim {
   /** Snapshots of it that are not ready. */
@@ -145,25 +146,19 @@ function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): Finding
   const [{ claim, leftMs }] = group;
   const snapshots = group.flatMap((item) => item.snapshots);
   const clones = group.flatMap((item) => item.clones);
-  const waiting = [...new Set(group.flatMap((item) => unscheduledUsers(item.claim, cluster)))];
   const failures = snapshots.map((snapshot) => failureOf(snapshot, cluster));
   return {
     subject: claim.ref,
-    involved: [
-      claim.ref,
-      ...snapshots.slice(0, 5).map(({ ref }) => ref),
-      ...clones.slice(0, 5).map(({ ref }) => ref),
-      ...group.map((item) => item.claim.ref),
-      ...failures.flatMap(({ classes }) => classes),
-      ...snapshots.map(({ ref }) => ref),
-      ...snapshots.flatMap((snapshot) => contentOf(snapshot, cluster)?.ref ?? []),
-      ...group.flatMap((item) => item.volume?.ref ?? []),
-    ],
-    affected: [
-      ...group.map((item) => item.claim.ref),
-      ...waiting.map((pod) => pod.ref),
-      ...waiting.flatMap((pod) => cluster.workloadOf(pod) ?? []),
-    ],
+    involved: refsOfHeld(
+      group,
+      [...snapshots.slice(0, 5).map(({ ref }) => ref), ...clones.slice(0, 5).map(({ ref }) => ref)],
+      [
+        ...failures.flatMap(({ classes }) => classes),
+        ...snapshots.map(({ ref }) => ref),
+        ...snapshots.flatMap((snapshot) => contentOf(snapshot, cluster)?.ref ?? []),
+      ],
+    ),
+    affected: sufferersOfHeld(group, cluster),
     restsOn: [
       ...snapshots.map(({ ref }) => ref),
       ...clones.map(({ ref }) => ref),
@@ -175,7 +170,7 @@ function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): Finding
       clones: clones.map(nameOf),
       left: [...new Set(group.flatMap((item) => item.left))],
       error: failures.find(({ error }) => error !== undefined)?.error?.text,
-      deletedFor: duration(Math.max(...group.map((item) => deletingForMs(item.claim, cluster.now)))),
+      deletedFor: longestDeletion(group, cluster.now),
       fate: fateOf(group),
       isProgress: leftMs !== undefined,
     },
@@ -190,9 +185,7 @@ function offersFor({ claim, volume, snapshots, clones, left }: Held): readonly O
   const dataName = volume && volume.reclaimPolicy !== 'Retain' ? { dataName: claim.name } : {};
   const open = snapshots.length + clones.length;
   return [
-    ...(volume?.reclaimPolicy === 'Delete'
-      ? [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })]
-      : []),
+    ...keepFirst(volume),
     ...snapshots
       .filter((snapshot) => !isDeleting(snapshot))
       .slice(0, 20)

@@ -10,6 +10,7 @@ import {
   isControllerManagerStale,
   isoOf,
   keepDataByHand,
+  longestDeletion,
   nameOf,
   OWNER_GRACE_MS,
   PVC_PROTECTION,
@@ -17,7 +18,7 @@ import {
   refuseUncovered,
   shellWord,
   some,
-  unscheduledUsers,
+  sufferersOfHeld,
   waitByHand,
 } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
@@ -27,9 +28,9 @@ import { deletingForMs } from '../domain/pod.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
+import { deletesData } from '../domain/volume.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
-import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Held extends HeldClaim {
   readonly leftMs: number | undefined;
@@ -98,20 +99,15 @@ function toHeld(item: HeldClaim, now: number): Held {
 
 function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): FindingDraft<Facts> {
   const [{ claim, leftMs }] = group;
-  const waiting = [...new Set(group.flatMap((item) => unscheduledUsers(item.claim, cluster)))];
   const lease = missingRef('Lease', 'kube-system', CONTROLLER_MANAGER);
   return {
     subject: claim.ref,
     involved: [...group.map((item) => item.claim.ref), ...group.flatMap((item) => item.volume?.ref ?? [])],
-    affected: [
-      ...group.map((item) => item.claim.ref),
-      ...waiting.map((pod) => pod.ref),
-      ...waiting.flatMap((pod) => cluster.workloadOf(pod) ?? []),
-    ],
+    affected: sufferersOfHeld(group, cluster),
     restsOn: [lease],
     facts: {
       claims: group.map((item) => nameOf(item.claim)),
-      deletedFor: duration(Math.max(...group.map((item) => deletingForMs(item.claim, cluster.now)))),
+      deletedFor: longestDeletion(group, cluster.now),
       leaseSeen: cluster.findLease('kube-system', CONTROLLER_MANAGER) !== undefined,
       fate: fateOf(group),
       isProgress: leftMs !== undefined,
@@ -125,8 +121,7 @@ function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): Finding
 
 /** The finalizer only where its end destroys nothing. */
 function offersFor({ claim, volume }: Held): readonly OfferDraft[] {
-  if (volume?.reclaimPolicy === 'Delete')
-    return [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })];
+  if (deletesData(volume)) return keepFirst(volume);
   if (volume?.reclaimPolicy !== 'Retain') return [];
   return [
     removeFinalizer.offer({

@@ -5,8 +5,9 @@ import { defineFault, type FindingDraft, fact, type ManualStep } from '../domain
 import type { Volume } from '../domain/objects.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { deletesData } from '../domain/volume.ts';
 import { makeVolumeRebindable } from '../remediations/make-volume-rebindable.ts';
-import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Facts {
   readonly volume: string;
@@ -116,8 +117,7 @@ function twinsOf({ volume }: StaleReservation, cluster: Cluster): readonly Volum
 }
 
 function offersOf({ volume, claim, oldUid }: StaleReservation, isBlocked: boolean): readonly OfferDraft[] {
-  if (volume.reclaimPolicy === 'Delete')
-    return [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })];
+  if (deletesData(volume)) return keepFirst(volume);
   // A Lost claim was bound before, and such a one binds by uid alone, not by name (`syncBoundClaim`).
   if (volume.reclaimPolicy !== 'Retain' || isBlocked || claim.phase === 'Lost') return [];
   return [

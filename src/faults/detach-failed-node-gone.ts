@@ -2,24 +2,27 @@ import {
   attacherInWords,
   codeOf,
   type Detach,
+  detachEvidence,
   detachesOf,
   detachTroubles,
   few,
+  goingVolumes,
   listed,
   quoted,
   sufferers,
+  waitingEvidence,
 } from '../domain/attachment.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { attacherFinalizerOf } from '../domain/csi.ts';
-import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import { absent, defineFault, type FindingDraft, type ManualStep } from '../domain/fault.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { missingRef, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration, minutes } from '../domain/time.ts';
-import { deletesData } from '../domain/volume.ts';
+
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
-import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Facts {
   readonly volumes: readonly string[];
@@ -111,7 +114,6 @@ function toFinding(detaches: readonly [Detach, ...Detach[]], cluster: Cluster): 
   const names = [...new Set(detaches.map(({ attachment }) => attachment.nodeName))];
   const volumes = [...new Set(detaches.flatMap(({ volume }) => volume ?? []))];
   const sign = names.map((name) => cluster.signOfLife(name)).find((found) => found !== undefined);
-  const going = volumes.filter((volume) => isDeleting(volume) || (volume.phase === 'Released' && deletesData(volume)));
   return {
     subject: first.attachment.ref,
     involved: uniqueRefs([
@@ -122,10 +124,7 @@ function toFinding(detaches: readonly [Detach, ...Detach[]], cluster: Cluster): 
       ...few(waiters, 3).flatMap(({ pod, own }) => (own ? [pod.ref, own.ref] : [pod.ref])),
       ...detaches.flatMap(({ attachment }) => [attachment.ref, missingRef('Node', null, attachment.nodeName)]),
     ]),
-    affected: [
-      ...sufferers([...waiting, ...holders.filter(isDeleting)], cluster),
-      ...going.map((volume) => volume.ref),
-    ],
+    affected: [...sufferers([...waiting, ...holders.filter(isDeleting)], cluster), ...goingVolumes(detaches)],
     restsOn: detaches.map(({ attachment }) => attachment.ref),
     facts: {
       volumes: detaches.map(({ attachment }) => attachment.volumeName ?? `of ${attachment.name}`),
@@ -141,8 +140,8 @@ function toFinding(detaches: readonly [Detach, ...Detach[]], cluster: Cluster): 
       ...few(names).map((name) =>
         absent(missingRef('Node', null, name), 'no Node and no CSINode of that name exist; that alone proves nothing'),
       ),
-      ...evidenceOf(detaches),
-      ...few(waiting).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${pod.nodeName} for the volume`)),
+      ...detachEvidence(detaches),
+      ...waitingEvidence(waiting),
       ...(sign ? [{ object: sign.ref, path: sign.path, value: sign.value, says: sign.says }] : []),
     ],
     progressSeconds: isProgress ? left / 1000 : undefined,
@@ -154,10 +153,7 @@ function toFinding(detaches: readonly [Detach, ...Detach[]], cluster: Cluster): 
 function offersFor({ attachment, volume }: Detach): readonly OfferDraft[] {
   const finalizer = attacherFinalizerOf(attachment.attacher);
   if (!attachment.finalizers.includes(finalizer)) return [];
-  const keep =
-    volume?.phase === 'Released' && deletesData(volume) && !isDeleting(volume)
-      ? [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })]
-      : [];
+  const keep = volume?.phase === 'Released' && !isDeleting(volume) ? keepFirst(volume) : [];
   return [
     ...keep,
     removeFinalizer.offer({
@@ -169,24 +165,6 @@ function offersFor({ attachment, volume }: Detach): readonly OfferDraft[] {
       because: 'detach-failed-node-gone',
     }),
   ];
-}
-
-function evidenceOf(detaches: readonly Detach[]): readonly Evidence[] {
-  const shown = few(detaches).flatMap(({ attachment, error, deletingMs }) => [
-    fact(
-      attachment,
-      'metadata.deletionTimestamp',
-      new Date(attachment.deletedAt ?? 0).toISOString(),
-      `the detach from ${attachment.nodeName} was ordered ${duration(deletingMs)} ago`,
-    ),
-    error
-      ? fact(attachment, 'status.detachError', quoted(error.message), 'what the attacher was told when it tried last')
-      : fact(attachment, 'status.detachError', 'none', 'no error is reported'),
-  ]);
-  const [first] = detaches;
-  if (!first || detaches.length <= 5) return shown;
-  const says = 'so many detaches fail alike; five are shown';
-  return [...shown, fact(first.attachment, 'metadata.deletionTimestamp', detaches.length, says)];
 }
 
 function manualFor({ attachment, volume }: Detach): readonly ManualStep[] {

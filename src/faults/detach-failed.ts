@@ -2,26 +2,29 @@ import {
   attacherInWords,
   codeOf,
   type Detach,
+  detachEvidence,
   detachesOf,
   detachTroubles,
   few,
+  goingVolumes,
   isUnused,
   listed,
   quoted,
   sufferers,
+  waitingEvidence,
 } from '../domain/attachment.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { attacherFinalizerOf } from '../domain/csi.ts';
 import { Refused } from '../domain/errors.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import type { Pod } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
-import { type Ref, uniqueRefs } from '../domain/ref.ts';
+import { uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration, minutes } from '../domain/time.ts';
-import { deletesData } from '../domain/volume.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
-import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Facts {
   readonly volumes: readonly string[];
@@ -153,28 +156,18 @@ function toFinding(detaches: readonly [Detach, ...Detach[]], cluster: Cluster): 
       attacher: attacherInWords(first.attachment.attacher, cluster),
       isProgress,
     },
-    evidence: evidenceOf(detaches, nodes, cluster),
+    evidence: evidenceOf(detaches, nodes, waiting, cluster),
     progressSeconds: isProgress ? left / 1000 : undefined,
     offers: isProgress ? [] : unused.flatMap(offersFor),
     manual: isProgress ? [] : manualFor(first, unused.length === detaches.length),
   };
 }
 
-/** Volumes that are to go and cannot while they are attached. */
-function goingVolumes(detaches: readonly Detach[]): readonly Ref[] {
-  return detaches.flatMap(({ volume }) =>
-    volume && (isDeleting(volume) || (volume.phase === 'Released' && deletesData(volume))) ? [volume.ref] : [],
-  );
-}
-
 /** When a released volume with policy Delete is let go of, the provisioner deletes it: keeping it stands first. */
 function offersFor({ attachment, volume }: Detach): readonly OfferDraft[] {
   const finalizer = attacherFinalizerOf(attachment.attacher);
   if (!attachment.finalizers.includes(finalizer)) return [];
-  const keep =
-    volume?.phase === 'Released' && deletesData(volume) && !isDeleting(volume)
-      ? [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })]
-      : [];
+  const keep = volume?.phase === 'Released' && !isDeleting(volume) ? keepFirst(volume) : [];
   return [
     ...keep,
     removeFinalizer.offer({
@@ -188,32 +181,14 @@ function offersFor({ attachment, volume }: Detach): readonly OfferDraft[] {
   ];
 }
 
-function evidenceOf(detaches: readonly Detach[], nodes: readonly string[], cluster: Cluster): readonly Evidence[] {
-  const [first] = detaches;
-  const count =
-    first && detaches.length > 5
-      ? [
-          fact(
-            first.attachment,
-            'metadata.deletionTimestamp',
-            detaches.length,
-            'so many detaches hang alike; five are shown',
-          ),
-        ]
-      : [];
+function evidenceOf(
+  detaches: readonly Detach[],
+  nodes: readonly string[],
+  waiting: readonly Pod[],
+  cluster: Cluster,
+): readonly Evidence[] {
   return [
-    ...few(detaches).flatMap(({ attachment, error, deletingMs }) => [
-      fact(
-        attachment,
-        'metadata.deletionTimestamp',
-        new Date(attachment.deletedAt ?? 0).toISOString(),
-        `the detach from ${attachment.nodeName} was ordered ${duration(deletingMs)} ago`,
-      ),
-      error
-        ? fact(attachment, 'status.detachError', quoted(error.message), 'what the attacher was told when it tried last')
-        : fact(attachment, 'status.detachError', 'none', 'no error is reported'),
-    ]),
-    ...count,
+    ...detachEvidence(detaches),
     ...few(nodes).flatMap((name) => {
       const node = cluster.findNode(name);
       if (!node) return [];
@@ -233,9 +208,7 @@ function evidenceOf(detaches: readonly Detach[], nodes: readonly string[], clust
         ),
       ];
     }),
-    ...few(detaches.flatMap(({ waiters }) => waiters)).map(({ pod }) =>
-      fact(pod, 'status.phase', pod.phase, `waits on ${pod.nodeName} for the volume`),
-    ),
+    ...waitingEvidence(waiting),
     ...few(detaches.flatMap(({ holders }) => holders)).map((pod) =>
       fact(pod, 'spec.nodeName', pod.nodeName, 'still references the volume there'),
     ),

@@ -2,7 +2,7 @@ import { few, listed, sufferers } from '../domain/attachment.ts';
 import { patchCommand, some } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
-import { isStuck, mayMove, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
+import { isStuck, longestWait, mayMove, readForMounts, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
 import type { Volume } from '../domain/objects.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration } from '../domain/time.ts';
@@ -25,15 +25,7 @@ export const mountFailedDuplicateUuid = defineFault<'mount-failed-duplicate-uuid
   id: 'mount-failed-duplicate-uuid',
   severity: 'warning',
   rank: 7,
-  needs: [
-    'pods',
-    'persistentvolumeclaims',
-    'persistentvolumes',
-    'volumeattachments',
-    'nodes',
-    'csinodes',
-    'csidrivers',
-  ],
+  needs: readForMounts,
   uses: ['events', 'volumesnapshots'],
   words: {
     summary: (f) =>
@@ -85,7 +77,7 @@ function toFinding(
       twins: twins.map((twin) => twin.name),
       node: node.name,
       pods: pods.map((pod) => pod.name),
-      waited: duration(Math.max(...mounts.map(({ waitedMs }) => waitedMs))),
+      waited: longestWait(mounts),
     },
     evidence: evidenceOf(volume, mounts, cluster),
     offers: [

@@ -1,14 +1,21 @@
-import { few, sufferers } from '../domain/attachment.ts';
+import { sufferers } from '../domain/attachment.ts';
 import { some } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
-import { isStuck, refsOf, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
+import {
+  isStuck,
+  longestWait,
+  mountEvidence,
+  readForMounts,
+  refsOf,
+  type StalledMount,
+  stalledMountsOf,
+} from '../domain/mount.ts';
 import { asSentence } from '../domain/mount-text.ts';
 import type { Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
 import { takeSnapshot } from '../remediations/take-snapshot.ts';
 
 interface Facts {
@@ -27,15 +34,7 @@ export const mountFailedFilesystem = defineFault<'mount-failed-filesystem', Fact
   id: 'mount-failed-filesystem',
   severity: 'critical',
   rank: 7,
-  needs: [
-    'pods',
-    'persistentvolumeclaims',
-    'persistentvolumes',
-    'volumeattachments',
-    'nodes',
-    'csinodes',
-    'csidrivers',
-  ],
+  needs: readForMounts,
   uses: ['events', 'volumesnapshots', 'volumesnapshotclasses'],
   words: {
     summary: (f) =>
@@ -71,7 +70,7 @@ function toFinding(volume: Volume, mounts: readonly StalledMount[], cluster: Clu
     facts: {
       volume: volume.name,
       pods: pods.map((pod) => pod.name),
-      waited: duration(Math.max(...mounts.map(({ waitedMs }) => waitedMs))),
+      waited: longestWait(mounts),
       said: asSentence(mounts[0]?.error?.message ?? ''),
       nodes: new Set(mounts.map(({ node }) => node.name)).size,
     },
@@ -94,10 +93,7 @@ function snapshotOffers(volume: Volume, cluster: Cluster): readonly OfferDraft[]
 
 function evidenceOf(volume: Volume, mounts: readonly StalledMount[]): readonly Evidence[] {
   return [
-    ...few(mounts).flatMap(({ pod, error, waitedMs }) => [
-      ...(error ? [fact(error.event, 'message', error.message, 'the first error that kubelet still tells')] : []),
-      fact(pod, 'status.phase', pod.phase, `has waited ${duration(waitedMs)} on ${pod.nodeName} for the mount`),
-    ]),
+    ...mountEvidence(mounts),
     fact(
       volume,
       'spec.csi.volumeHandle',

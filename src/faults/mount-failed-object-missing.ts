@@ -1,12 +1,18 @@
-import { few, sufferers } from '../domain/attachment.ts';
+import { sufferers } from '../domain/attachment.ts';
 import { some } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
-import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
-import { isStuck, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
+import { absent, defineFault, type Evidence, type FindingDraft, type ManualStep } from '../domain/fault.ts';
+import {
+  isStuck,
+  longestWait,
+  mountEvidence,
+  readForMounts,
+  type StalledMount,
+  stalledMountsOf,
+} from '../domain/mount.ts';
 import type { MissingObject } from '../domain/mount-text.ts';
 import type { Ref } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
 
 interface Facts {
   readonly kind: string;
@@ -25,15 +31,7 @@ export const mountFailedObjectMissing = defineFault<'mount-failed-object-missing
   id: 'mount-failed-object-missing',
   severity: 'warning',
   rank: 7,
-  needs: [
-    'pods',
-    'persistentvolumeclaims',
-    'persistentvolumes',
-    'volumeattachments',
-    'nodes',
-    'csinodes',
-    'csidrivers',
-  ],
+  needs: readForMounts,
   uses: ['events'],
   words: {
     summary: (f) =>
@@ -95,7 +93,7 @@ function toFinding(first: StalledMount, mounts: readonly StalledMount[], cluster
       kind: missing.kind,
       name: `${missing.namespace ?? ''}/${missing.name}`,
       pods: pods.map((pod) => pod.name),
-      waited: duration(Math.max(...mounts.map(({ waitedMs }) => waitedMs))),
+      waited: longestWait(mounts),
       isOfVolume: first.volume !== undefined,
       readyVolumes: first.volume === undefined ? cluster.volumesOfPod(first.pod).map((volume) => volume.name) : [],
     },
@@ -107,10 +105,7 @@ function toFinding(first: StalledMount, mounts: readonly StalledMount[], cluster
 function evidenceOf(mounts: readonly StalledMount[], missing: Ref): readonly Evidence[] {
   return [
     absent(missing, 'kubelet could not find it; the bot itself reads no Secrets and no ConfigMaps'),
-    ...few(mounts).flatMap(({ pod, error, waitedMs }) => [
-      ...(error ? [fact(error.event, 'message', error.message, 'what kubelet says about the mount')] : []),
-      fact(pod, 'status.phase', pod.phase, `has waited ${duration(waitedMs)} on ${pod.nodeName}`),
-    ]),
+    ...mountEvidence(mounts),
   ];
 }
 

@@ -1,13 +1,21 @@
-import { few, sufferers } from '../domain/attachment.ts';
+import { sufferers } from '../domain/attachment.ts';
 import { some } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
-import { isStuck, refsOf, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
+import {
+  isStuck,
+  longestWait,
+  mountEvidence,
+  readForMounts,
+  refsOf,
+  type StalledMount,
+  stalledMountsOf,
+} from '../domain/mount.ts';
 import { optionsIn } from '../domain/mount-text.ts';
 import type { Volume } from '../domain/objects.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { minutes } from '../domain/time.ts';
 import { deletePod } from '../remediations/delete-pod.ts';
 import { patchMountOptions } from '../remediations/patch-mount-options.ts';
 
@@ -31,15 +39,7 @@ export const mountFailedOption = defineFault<'mount-failed-option', Facts>({
   id: 'mount-failed-option',
   severity: 'warning',
   rank: 7,
-  needs: [
-    'pods',
-    'persistentvolumeclaims',
-    'persistentvolumes',
-    'volumeattachments',
-    'nodes',
-    'csinodes',
-    'csidrivers',
-  ],
+  needs: readForMounts,
   uses: ['events'],
   words: {
     summary: (f) =>
@@ -82,7 +82,7 @@ function toFinding(volume: Volume, mounts: readonly StalledMount[], cluster: Clu
       options: volume.mountOptions,
       bad,
       pods: pods.map((pod) => pod.name),
-      waited: duration(Math.max(...mounts.map(({ waitedMs }) => waitedMs))),
+      waited: longestWait(mounts),
       isMended,
     },
     evidence: evidenceOf(volume, mounts),
@@ -115,10 +115,7 @@ function evidenceOf(volume: Volume, mounts: readonly StalledMount[]): readonly E
   return [
     fact(volume, 'spec.mountOptions', [...volume.mountOptions], 'what kubelet hands to the mount of this volume'),
     ...(fsType ? [fact(volume, 'spec.csi.fsType', fsType, 'the file system that must take the options')] : []),
-    ...few(mounts).flatMap(({ pod, error, waitedMs }) => [
-      ...(error ? [fact(error.event, 'message', error.message, 'the first error that kubelet still tells')] : []),
-      fact(pod, 'status.phase', pod.phase, `has waited ${duration(waitedMs)} on ${pod.nodeName} for the mount`),
-    ]),
+    ...mountEvidence(mounts),
   ];
 }
 

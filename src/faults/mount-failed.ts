@@ -2,7 +2,7 @@ import { few, sufferers } from '../domain/attachment.ts';
 import { some, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
-import { isStuck, MOUNT_GRACE_MS, refsOf, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
+import { isStuck, MOUNT_GRACE_MS, readForMounts, refsOf, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
 import { asSentence } from '../domain/mount-text.ts';
 import type { Ref } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
@@ -28,15 +28,7 @@ export const mountFailed = defineFault<'mount-failed', Facts>({
   id: 'mount-failed',
   severity: 'critical',
   rank: 7,
-  needs: [
-    'pods',
-    'persistentvolumeclaims',
-    'persistentvolumes',
-    'volumeattachments',
-    'nodes',
-    'csinodes',
-    'csidrivers',
-  ],
+  needs: readForMounts,
   uses: ['events'],
   words: {
     summary: (f) =>

@@ -1,7 +1,7 @@
 import { sufferers } from '../domain/attachment.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact } from '../domain/fault.ts';
-import { nodeToMountOn, ownershipChangeOf } from '../domain/mount.ts';
+import { nodeToMountOn, ownershipChangeOf, readForMounts } from '../domain/mount.ts';
 import { asSentence } from '../domain/mount-text.ts';
 import type { ClusterEvent, Pod, Volume } from '../domain/objects.ts';
 import type { Scope } from '../domain/scope.ts';
@@ -26,15 +26,7 @@ export const volumeOwnershipChange = defineFault<'volume-ownership-change', Fact
   id: 'volume-ownership-change',
   severity: 'info',
   rank: 7,
-  needs: [
-    'pods',
-    'persistentvolumeclaims',
-    'persistentvolumes',
-    'volumeattachments',
-    'nodes',
-    'csinodes',
-    'csidrivers',
-  ],
+  needs: readForMounts,
   uses: ['events'],
   words: {
     summary: (f) =>

@@ -9,7 +9,7 @@ import { deletionErrorOf, firstDeletionErrorOf, isOnMissingNode, stuckDeletionOf
 import type { Scope } from '../domain/scope.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
-import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
+import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Facts {
   readonly volume: string;
@@ -134,10 +134,7 @@ function toFinding(volume: Volume, cluster: Cluster): FindingDraft<Facts> {
     },
     evidence: evidenceOf(volume, cluster),
     progressSeconds: left > 0 ? left / 1000 : undefined,
-    offers:
-      deletesData(volume) && !isDeleting(volume)
-        ? [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })]
-        : [],
+    offers: isDeleting(volume) ? [] : keepFirst(volume),
     manual: left > 0 ? waitByHand : manualFor(volume),
   };
 }

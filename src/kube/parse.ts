@@ -21,6 +21,7 @@ import type {
   NodeSelectorTerm,
   ObjectMeta,
   ObjectTable,
+  OpenTable,
   Pod,
   PodVolume,
   Quota,
@@ -40,6 +41,7 @@ import type {
   WebhookConfiguration,
   Workload,
 } from '../domain/objects.ts';
+import { emptyTable } from '../domain/objects.ts';
 import { refOf } from '../domain/ref.ts';
 import { findResourceOfKind, type ResourceName, resources } from '../domain/resources.ts';
 
@@ -100,52 +102,14 @@ export function* unfold(raw: unknown): Generator<unknown> {
   }
 }
 
-type Table = { -readonly [K in keyof ObjectTable]: ObjectTable[K][number][] };
-
-function emptyTable(): Table {
-  return {
-    pods: [],
-    persistentvolumeclaims: [],
-    persistentvolumes: [],
-    nodes: [],
-    namespaces: [],
-    events: [],
-    deployments: [],
-    replicasets: [],
-    statefulsets: [],
-    daemonsets: [],
-    jobs: [],
-    horizontalpodautoscalers: [],
-    storageclasses: [],
-    volumeattachments: [],
-    csinodes: [],
-    csidrivers: [],
-    leases: [],
-    volumesnapshots: [],
-    volumesnapshotcontents: [],
-    volumesnapshotclasses: [],
-    csistoragecapacities: [],
-    resourcequotas: [],
-    services: [],
-    endpointslices: [],
-    mutatingwebhookconfigurations: [],
-    validatingwebhookconfigurations: [],
-    clusterroles: [],
-    clusterrolebindings: [],
-    roles: [],
-    rolebindings: [],
-    backendvolumes: [],
-  };
-}
-
-function add(raw: unknown, table: Table, problems: ParseProblem[]): void {
+function add(raw: unknown, table: OpenTable, problems: ParseProblem[]): void {
   for (const item of unfold(raw)) {
     const resource = resourceOfRaw(item);
     if (resource !== undefined) addOne(item, resource, table, problems);
   }
 }
 
-function addOne(raw: unknown, resource: ResourceName, table: Table, problems: ParseProblem[]): void {
+function addOne(raw: unknown, resource: ResourceName, table: OpenTable, problems: ParseProblem[]): void {
   const failure = parsers[resource](raw, table);
   if (failure) problems.push({ resource, object: nameOfRaw(raw, resource), says: failure });
 }
@@ -262,18 +226,18 @@ function toMeta(resource: ResourceName, raw: RawMeta): ObjectMeta {
 }
 
 /** Undefined when it went into the table; else what is wrong with the object. */
-type Parser = (raw: unknown, table: Table) => string | undefined;
+type Parser = (raw: unknown, table: OpenTable) => string | undefined;
 
-function define<Shape extends z.ZodType<{ metadata: RawMeta }>>(
-  resource: ResourceName,
+function define<K extends ResourceName, Shape extends z.ZodType<{ metadata: RawMeta }>>(
+  resource: K,
   shape: Shape,
-  put: (meta: ObjectMeta, raw: z.output<Shape>, table: Table, original: unknown) => void,
+  read: (meta: ObjectMeta, raw: z.output<Shape>, original: unknown) => ObjectTable[K][number],
 ): Parser {
   return (raw, table) => {
     const parsed = shape.safeParse(raw);
     if (!parsed.success) return explain(parsed.error);
     if (!parsed.data.metadata.name && resource !== 'events') return 'metadata.name: is missing';
-    put(toMeta(resource, parsed.data.metadata), parsed.data, table, raw);
+    table[resource].push(read(toMeta(resource, parsed.data.metadata), parsed.data, raw));
     return undefined;
   };
 }
@@ -1246,73 +1210,35 @@ function toBackendVolume(meta: ObjectMeta, { spec }: z.infer<typeof rawBackendVo
 }
 
 const parsers: Readonly<Record<ResourceName, Parser>> = {
-  pods: define('pods', rawPod, (meta, raw, table) => table.pods.push(toPod(meta, raw))),
-  persistentvolumeclaims: define('persistentvolumeclaims', rawClaim, (meta, raw, table, original) =>
-    table.persistentvolumeclaims.push(toClaim(meta, raw, original)),
-  ),
-  persistentvolumes: define('persistentvolumes', rawVolume, (meta, raw, table, original) =>
-    table.persistentvolumes.push(toVolume(meta, raw, original)),
-  ),
-  nodes: define('nodes', rawNode, (meta, raw, table) => table.nodes.push(toNode(meta, raw))),
-  namespaces: define('namespaces', rawNamespace, (meta, raw, table) => table.namespaces.push(toNamespace(meta, raw))),
-  events: define('events', rawEvent, (meta, raw, table) => table.events.push(toEvent(meta, raw))),
-  deployments: define('deployments', rawDeployment, (meta, raw, table) =>
-    table.deployments.push(toDeployment(meta, raw)),
-  ),
-  replicasets: define('replicasets', rawWorkload, (meta, raw, table) =>
-    table.replicasets.push(toReplicaSet(meta, raw)),
-  ),
-  statefulsets: define('statefulsets', rawStatefulSet, (meta, raw, table) =>
-    table.statefulsets.push(toStatefulSet(meta, raw)),
-  ),
-  daemonsets: define('daemonsets', rawWorkload, (meta, raw, table) => table.daemonsets.push(toDaemonSet(meta, raw))),
-  jobs: define('jobs', rawJob, (meta, raw, table) => table.jobs.push(toJob(meta, raw))),
-  horizontalpodautoscalers: define('horizontalpodautoscalers', rawAutoscaler, (meta, raw, table) =>
-    table.horizontalpodautoscalers.push(toAutoscaler(meta, raw)),
-  ),
-  storageclasses: define('storageclasses', rawClass, (meta, raw, table) =>
-    table.storageclasses.push(toClass(meta, raw)),
-  ),
-  volumeattachments: define('volumeattachments', rawAttachment, (meta, raw, table) =>
-    table.volumeattachments.push(toAttachment(meta, raw)),
-  ),
-  csinodes: define('csinodes', rawCsiNode, (meta, raw, table) => table.csinodes.push(toCsiNode(meta, raw))),
-  csidrivers: define('csidrivers', rawCsiDriver, (meta, raw, table) => table.csidrivers.push(toCsiDriver(meta, raw))),
-  leases: define('leases', rawLease, (meta, raw, table) => table.leases.push(toLease(meta, raw))),
-  volumesnapshots: define('volumesnapshots', rawSnapshot, (meta, raw, table) =>
-    table.volumesnapshots.push(toSnapshot(meta, raw)),
-  ),
-  volumesnapshotcontents: define('volumesnapshotcontents', rawSnapshotContent, (meta, raw, table) =>
-    table.volumesnapshotcontents.push(toSnapshotContent(meta, raw)),
-  ),
-  volumesnapshotclasses: define('volumesnapshotclasses', rawSnapshotClass, (meta, raw, table) =>
-    table.volumesnapshotclasses.push(toSnapshotClass(meta, raw)),
-  ),
-  csistoragecapacities: define('csistoragecapacities', rawCapacity, (meta, raw, table) =>
-    table.csistoragecapacities.push(toCapacity(meta, raw)),
-  ),
-  resourcequotas: define('resourcequotas', rawQuota, (meta, raw, table) =>
-    table.resourcequotas.push(toQuota(meta, raw)),
-  ),
-  services: define('services', rawService, (meta, raw, table) => table.services.push(toService(meta, raw))),
-  endpointslices: define('endpointslices', rawEndpointSlice, (meta, raw, table) =>
-    table.endpointslices.push(toEndpointSlice(meta, raw)),
-  ),
-  mutatingwebhookconfigurations: define('mutatingwebhookconfigurations', rawWebhooks, (meta, raw, table) =>
-    table.mutatingwebhookconfigurations.push(toWebhooks(meta, raw)),
-  ),
-  validatingwebhookconfigurations: define('validatingwebhookconfigurations', rawWebhooks, (meta, raw, table) =>
-    table.validatingwebhookconfigurations.push(toWebhooks(meta, raw)),
-  ),
-  clusterroles: define('clusterroles', rawRole, (meta, raw, table) => table.clusterroles.push(toRole(meta, raw))),
-  clusterrolebindings: define('clusterrolebindings', rawRoleBinding, (meta, raw, table) =>
-    table.clusterrolebindings.push(toRoleBinding(meta, raw)),
-  ),
-  roles: define('roles', rawRole, (meta, raw, table) => table.roles.push(toRole(meta, raw))),
-  rolebindings: define('rolebindings', rawRoleBinding, (meta, raw, table) =>
-    table.rolebindings.push(toRoleBinding(meta, raw)),
-  ),
-  backendvolumes: define('backendvolumes', rawBackendVolume, (meta, raw, table) =>
-    table.backendvolumes.push(toBackendVolume(meta, raw)),
-  ),
+  pods: define('pods', rawPod, toPod),
+  persistentvolumeclaims: define('persistentvolumeclaims', rawClaim, toClaim),
+  persistentvolumes: define('persistentvolumes', rawVolume, toVolume),
+  nodes: define('nodes', rawNode, toNode),
+  namespaces: define('namespaces', rawNamespace, toNamespace),
+  events: define('events', rawEvent, toEvent),
+  deployments: define('deployments', rawDeployment, toDeployment),
+  replicasets: define('replicasets', rawWorkload, toReplicaSet),
+  statefulsets: define('statefulsets', rawStatefulSet, toStatefulSet),
+  daemonsets: define('daemonsets', rawWorkload, toDaemonSet),
+  jobs: define('jobs', rawJob, toJob),
+  horizontalpodautoscalers: define('horizontalpodautoscalers', rawAutoscaler, toAutoscaler),
+  storageclasses: define('storageclasses', rawClass, toClass),
+  volumeattachments: define('volumeattachments', rawAttachment, toAttachment),
+  csinodes: define('csinodes', rawCsiNode, toCsiNode),
+  csidrivers: define('csidrivers', rawCsiDriver, toCsiDriver),
+  leases: define('leases', rawLease, toLease),
+  volumesnapshots: define('volumesnapshots', rawSnapshot, toSnapshot),
+  volumesnapshotcontents: define('volumesnapshotcontents', rawSnapshotContent, toSnapshotContent),
+  volumesnapshotclasses: define('volumesnapshotclasses', rawSnapshotClass, toSnapshotClass),
+  csistoragecapacities: define('csistoragecapacities', rawCapacity, toCapacity),
+  resourcequotas: define('resourcequotas', rawQuota, toQuota),
+  services: define('services', rawService, toService),
+  endpointslices: define('endpointslices', rawEndpointSlice, toEndpointSlice),
+  mutatingwebhookconfigurations: define('mutatingwebhookconfigurations', rawWebhooks, toWebhooks),
+  validatingwebhookconfigurations: define('validatingwebhookconfigurations', rawWebhooks, toWebhooks),
+  clusterroles: define('clusterroles', rawRole, toRole),
+  clusterrolebindings: define('clusterrolebindings', rawRoleBinding, toRoleBinding),
+  roles: define('roles', rawRole, toRole),
+  rolebindings: define('rolebindings', rawRoleBinding, toRoleBinding),
+  backendvolumes: define('backendvolumes', rawBackendVolume, toBackendVolume),
 };

@@ -3,8 +3,9 @@ import type { Cluster } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
 import type { Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
-import { defineRemediation } from '../domain/remediation.ts';
+import { defineRemediation, type OfferDraft } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import { deletesData } from '../domain/volume.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
 
@@ -55,6 +56,12 @@ export const setReclaimPolicyRetain = defineRemediation({
     return volume?.uid === uid && volume.reclaimPolicy === 'Retain' ? 'done' : 'pending';
   },
 });
+
+/** The offer that stands before whatever lets a claim or a volume go, where the data would go as well. */
+export function keepFirst(volume: Volume | undefined): readonly OfferDraft[] {
+  if (!volume || !deletesData(volume)) return [];
+  return [setReclaimPolicyRetain.offer({ volume: volume.name, uid: volume.uid })];
+}
 
 function getVolume({ volume: name, uid }: Params, cluster: Cluster): Volume {
   const volume = cluster.findVolume(name);
