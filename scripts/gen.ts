@@ -26,6 +26,7 @@ export const catalogueFolders: readonly CatalogueFolder[] = [
   { folder: 'handlers/views', list: 'views' },
   { folder: 'handlers/events', list: 'events' },
   { folder: 'handlers/shortcuts', list: 'shortcuts' },
+  { folder: 'handlers/alerts', list: 'alertSources' },
 ];
 
 export function camelCase(id: string): string {

@@ -3,6 +3,7 @@
  * seconds). Doors decide nothing.
  */
 
+import type { AlertEntry } from './domain/alert.ts';
 import type { InboxEntry, Request } from './domain/inbox.ts';
 import type { Incident } from './domain/incident.ts';
 import type { ApprovalForm, Plan } from './domain/plan.ts';
@@ -153,4 +154,46 @@ export interface Doors {
 /** A request to take in, for doors whose whole work is that. */
 export function entryOf(actor: { readonly key: string }, body: Request): InboxEntry {
   return { source: 'slack', key: actor.key, body };
+}
+
+/** What only the sender of alerts and this bot know. Absent or empty: that source is closed. */
+export interface AlertSecrets {
+  readonly token: string | undefined;
+  readonly pagerduty: readonly string[];
+}
+
+/** How a sender shows who it is. */
+export type AlertCheck =
+  /** The bearer token of `ALERT_TOKEN`, before the body is read. */
+  | { readonly kind: 'token' }
+  /** A signature over the raw bytes of the body. `header` is the header's value. */
+  | {
+      readonly kind: 'signature';
+      readonly header: string;
+      isSigned(header: string, body: Uint8Array, secrets: AlertSecrets): boolean;
+    };
+
+/** What a delivery says, or why it cannot be read as a whole. */
+export type ParsedAlerts =
+  | {
+      readonly kind: 'alerts';
+      /** Names the delivery: another one with the same key has no effect. */
+      readonly key: string;
+      readonly entries: readonly AlertEntry[];
+      /** Alerts that the sender left out. */
+      readonly truncated: number;
+    }
+  | { readonly kind: 'wrong'; readonly says: string };
+
+/** One sender of alerts: who may send, and what its JSON says. It can open incidents, and nothing else. */
+export interface AlertSource {
+  /** SOURCE in `/alerts/SOURCE[/CLUSTER]`. */
+  readonly id: string;
+  readonly check: AlertCheck;
+  parse(body: unknown): ParsedAlerts;
+}
+
+/** Defines a sender of alerts. File name = id. */
+export function defineAlertSource(source: AlertSource): AlertSource {
+  return source;
 }

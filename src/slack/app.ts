@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { answerError, BadRequest } from '../body.ts';
 import type { Clock } from '../ports.ts';
-import { answerAck, answerError, BadRequest, readSlackRequest } from './http.ts';
+import { answerAck, readSlackRequest } from './http.ts';
 import { COMMAND, createBolt, type ListenerDeps, type SlackSettings, whisperOf } from './listeners.ts';
 import { narrow, type SlackRequest } from './requests.ts';
 import { createSocket, type Envelope } from './socket.ts';

@@ -71,7 +71,7 @@ const laws: Readonly<Record<string, Law>> = {
   },
   'src/queue/': { rooms: [...edgeRooms, 'src/queue/'], packages: ['bullmq', 'ioredis', 'pg', 'node:timers/promises'] },
   'src/slack/': {
-    rooms: [...edgeRooms, 'src/slack/', 'handlers/'],
+    rooms: [...edgeRooms, 'src/slack/', 'src/body.ts', 'handlers/'],
     packages: [
       '@slack/bolt',
       '@slack/web-api',
@@ -84,6 +84,11 @@ const laws: Readonly<Record<string, Law>> = {
       'node:querystring',
       'node:timers/promises',
     ],
+  },
+  'src/body.ts': { rooms: [], packages: ['node:http'] },
+  'src/alert-door.ts': {
+    rooms: ['src/surface.ts', 'src/deps.ts', 'src/ports.ts', 'src/body.ts', ...core],
+    packages: ['node:http', 'node:crypto'],
   },
   'src/http.ts': { rooms: ['src/ports.ts'], packages: ['node:http', 'node:net'] },
   'src/metrics.ts': { rooms: [], packages: ['prom-client'] },
