@@ -33,7 +33,10 @@ export function addDiagnoseWord(program: Command, deps: CliDeps): void {
     )
     .option('-n, --namespace <name>', 'the namespace of the object, or the namespace to diagnose')
     .addOption(new Option('--context <name>', 'the kubeconfig context to read').conflicts('snapshot'))
-    .option('--snapshot <path...>', 'read saved objects (YAML or JSON, files or folders) instead of a cluster')
+    .option(
+      '--snapshot <path...>',
+      'read saved objects instead of a cluster: YAML or JSON, files, folders or archives, a must-gather, a cluster-info dump',
+    )
     .option('--not-read <kind...>', 'a kind that must count as not read', collectKinds)
     .option('--now <rfc3339>', "the clock of the diagnosis (default: the files', else now)", parseTime)
     .addOption(

@@ -1,15 +1,19 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { LineCounter, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import type { ClusterIdentity, ClusterInput, PodCoverage, Unread } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
-import type { ObjectTable } from '../domain/objects.ts';
-import { refKey } from '../domain/ref.ts';
+import type { ObjectMeta, ObjectTable } from '../domain/objects.ts';
 import type { ReadCost } from '../domain/report.ts';
-import { findResourceOfKind, findResourceOfWord, type ResourceName, resourceNames } from '../domain/resources.ts';
-import { type ParseProblem, parseObjects, resourceOfRaw, unfold } from './parse.ts';
-import { parsePlainYaml } from './plain-yaml.ts';
+import {
+  findResourceOfKind,
+  findResourceOfWord,
+  type ResourceName,
+  resourceNames,
+  resources,
+} from '../domain/resources.ts';
+import { documentsOf } from './documents.ts';
+import { type Bundle, bundleOfStream, type Layout, layoutOf } from './layout.ts';
+import { type ParseProblem, parseObjects, resourceOfRaw, startParsing, unfold } from './parse.ts';
+import { openSource, type Source, type SourceLimits } from './source.ts';
 
 export interface FileOptions {
   /** Kinds that count as not read, whatever the files hold. */
@@ -18,6 +22,8 @@ export interface FileOptions {
   readonly now: number | undefined;
   /** The last resort when neither the caller nor the files say when it is. */
   readonly clock?: () => number;
+  /** How much an archive may hold; generous when left out. */
+  readonly limits?: SourceLimits;
 }
 
 export interface FilesRead {
@@ -31,72 +37,38 @@ export interface FilesRead {
 const NOT_READ = 'not read (said so by the caller)';
 
 /**
- * Reads saved objects as if they were a cluster: YAML or JSON, several documents or `List`s, files or folders (searched
- * whole, for `.yaml`, `.yml` and `.json`). The files are the whole world: a kind with no object counts as read and empty
- * unless `notRead` or a `Snapshot` document says otherwise; an object that cannot be understood makes its kind unread.
+ * Reads saved objects as if they were a cluster: YAML or JSON, several documents, `List`s or tables with their objects;
+ * files, folders (searched whole, for `.yaml`, `.yml` and `.json`) and archives of such.
  *
- * Throws `Refused`, naming file and line, for what is not there or not YAML.
+ * Loose files are the whole world: a kind with no object counts as read and empty unless `notRead` or a `Snapshot` document
+ * says otherwise. A must-gather and a `kubectl cluster-info dump` show by their layout what was collected, and what was not
+ * is unread. An object that cannot be understood makes its kind unread.
+ *
+ * Throws `Refused`, naming file and line, for what is not there, is no saved object or unpacks to too much.
  */
 export async function readFiles(paths: readonly string[], options: FileOptions): Promise<FilesRead> {
   const clock = options.clock ?? Date.now;
   const started = performance.now();
-  const files = await findFiles(paths);
-  const world = new World();
+  const world = new World(options.notRead);
   let bytes = 0;
-  for (const file of files) {
-    const text = await readText(file.path);
-    bytes += Buffer.byteLength(text);
-    world.addFile(file, text);
+  let read = 0;
+  for (const path of paths) {
+    const source = await openSource(path, options.limits);
+    const layout = source.paths && layoutOf(source.paths);
+    const isWanted = (inside: string) =>
+      !layout || layout.bundled.has(inside) || layout.loose.has(inside) || inside === layout.timestamp;
+    for await (const { path: inside, label, text } of source.read(isWanted)) {
+      bytes += Buffer.byteLength(text);
+      read += 1;
+      if (layout && inside === layout.timestamp) world.addTimestamp(text);
+      else world.addText({ label, isNamed: !layout, isLoose: !layout?.bundled.has(inside) }, text);
+    }
+    if (layout) world.addLayout(path, source, layout);
   }
+  if (read === 0) throw new Refused(`${paths.join(', ')}: holds no .yaml, .yml or .json file`);
   const { input, notes } = world.toInput(options, clock);
   const objects = resourceNames.reduce((sum, name) => sum + input.objects[name].length, 0);
   return { input, notes, cost: { requests: 0, objects, bytes, milliseconds: Math.round(performance.now() - started) } };
-}
-
-interface FoundFile {
-  readonly path: string;
-  /** Named by the user, not met in a folder: then it must hold objects. */
-  readonly isNamed: boolean;
-}
-
-async function findFiles(paths: readonly string[]): Promise<readonly FoundFile[]> {
-  const found: FoundFile[] = [];
-  for (const path of paths) {
-    const info = await stat(path).catch((error: unknown) => {
-      throw new Refused(`${path}: ${describeFsError(error)}`);
-    });
-    if (!info.isDirectory()) found.push({ path, isNamed: true });
-    else found.push(...(await walk(path)));
-  }
-  if (found.length === 0) throw new Refused(`${paths.join(', ')}: holds no .yaml, .yml or .json file`);
-  return found;
-}
-
-async function walk(folder: string): Promise<readonly FoundFile[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile() && /\.(ya?ml|json)$/i.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .toSorted()
-    .map((path) => ({ path, isNamed: false }));
-}
-
-async function readText(path: string): Promise<string> {
-  try {
-    const text = await readFile(path, 'utf8');
-    return text.startsWith('\ufeff') ? text.slice(1) : text;
-  } catch (error) {
-    throw new Refused(`${path}: ${describeFsError(error)}`);
-  }
-}
-
-function describeFsError(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'ENOENT') return 'no such file or folder';
-  if (code === 'EACCES') return 'may not be read (permission denied)';
-  if (code === 'ERR_STRING_TOO_LONG' || code === 'ERR_FS_FILE_TOO_LARGE')
-    return 'is too large for one file: split it into several';
-  return error instanceof Error ? error.message : String(error);
 }
 
 const snapshotDocument = z.object({
@@ -114,40 +86,82 @@ const snapshotDocument = z.object({
 });
 type SnapshotDocument = z.infer<typeof snapshotDocument>;
 
-/** Everything that the files say. */
-class World {
-  readonly #raw = new Map<string, unknown>();
-  #count = 0;
-  readonly #snapshots: SnapshotDocument[] = [];
-  readonly #notes: string[] = [];
+interface File {
+  /** For people. */
+  readonly label: string;
+  /** Named by the user, not met in a folder or an archive: then it must hold objects. */
+  readonly isNamed: boolean;
+  /** Part of no bundle: what it holds of a kind is all there is. */
+  readonly isLoose: boolean;
+}
 
-  addFile(file: FoundFile, text: string): void {
-    for (const { value, line } of documentsOf(text, file.path)) {
+/** Everything that the files say. Of the objects only what rules look at is kept, from the moment of reading. */
+class World {
+  readonly #notRead: ReadonlySet<ResourceName>;
+  readonly #parsing = startParsing();
+  readonly #snapshots: SnapshotDocument[] = [];
+  readonly #bundles: Bundle[] = [];
+  readonly #loose = new Set<ResourceName>();
+  readonly #notes: string[] = [];
+  #gatheredAt: number | undefined;
+
+  constructor(notRead: readonly ResourceName[]) {
+    this.#notRead = new Set(notRead);
+  }
+
+  addText(file: File, text: string): void {
+    const documents = documentsOf(text, file.label);
+    const dump = file.isLoose ? bundleOfStream(documents) : undefined;
+    if (dump) this.#bundles.push(dump);
+    for (const { value, line } of documents) {
       if (value === null || value === undefined) continue;
+      const where = `${file.label}:${line}`;
       if (!hasKind(value)) {
-        const says = `${file.path}:${line}: is no Kubernetes object: a mapping with apiVersion and kind was expected`;
+        const says = `${where}: is no Kubernetes object: a mapping with apiVersion and kind was expected`;
         if (file.isNamed) throw new Refused(says);
         this.#notes.push(`${says}; passed over`);
         continue;
       }
       if (value.kind === 'Snapshot' && String(value.apiVersion).startsWith('k8s-storage-bot.dev/'))
-        this.#addSnapshot(value, file.path, line);
-      else for (const object of unfold(value)) this.#addObject(object);
+        this.#addSnapshot(value, where);
+      else for (const object of objectsOf(value, where)) this.#addObject(object, file.isLoose && !dump);
     }
   }
 
-  /** The last file wins. */
-  #addObject(object: unknown): void {
-    this.#count += 1;
-    this.#raw.set(keyOfRaw(object) ?? `${this.#count}`, object);
+  /** What was collected, and what was passed over. */
+  addLayout(path: string, source: Source, layout: Layout): void {
+    this.#bundles.push(...layout.bundles);
+    this.#notes.push(...source.odd);
+    const formats = layout.bundles.map(({ format }) => format).join(' and a ');
+    if (formats !== '')
+      this.#notes.push(
+        `${path}: is a ${formats}; ${layout.skipped} other files (logs, Secrets …) were passed over unread`,
+      );
   }
 
-  #addSnapshot(value: unknown, path: string, line: number): void {
+  /** Two lines in the form of Go's clock, the second one from the end of the collecting. */
+  addTimestamp(text: string): void {
+    const times = [...text.matchAll(/(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.\d+)? ([+-]\d\d)(\d\d)/g)].map(
+      ([, day, time, hours, rest]) => Date.parse(`${day}T${time}${hours}:${rest}`),
+    );
+    const latest = Math.max(...times, this.#gatheredAt ?? Number.NEGATIVE_INFINITY);
+    if (Number.isFinite(latest)) this.#gatheredAt = latest;
+  }
+
+  #addObject(object: unknown, isLoose: boolean): void {
+    const resource = resourceOfRaw(object);
+    // What was not read must look as if it was never there; what no rule reads is dropped at once, Secrets among it.
+    if (resource === undefined || this.#notRead.has(resource)) return;
+    if (isLoose) this.#loose.add(resource);
+    this.#parsing.add(object);
+  }
+
+  #addSnapshot(value: unknown, where: string): void {
     const parsed = snapshotDocument.safeParse(value);
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
       throw new Refused(
-        `${path}:${line}: the Snapshot document is wrong at ${issue?.path.join('.') || 'its top'}: ${issue?.message}`,
+        `${where}: the Snapshot document is wrong at ${issue?.path.join('.') || 'its top'}: ${issue?.message}`,
       );
     }
     this.#snapshots.push(parsed.data);
@@ -157,25 +171,25 @@ class World {
     options: FileOptions,
     clock: () => number,
   ): { readonly input: ClusterInput; readonly notes: readonly string[] } {
-    const { objects: parsed, problems } = parseObjects(this.#wanted(options.notRead));
-    const objects = options.notRead.includes('namespaces') ? parsed : withNamespaces(parsed);
+    const { objects: parsed, problems } = this.#parsing.done();
+    const coverage = this.#coverage(parsed);
+    const unread = this.#unread(options.notRead, problems, coverage);
+    const objects = unread.some(({ resource }) => resource === 'namespaces') ? parsed : withNamespaces(parsed);
+    const saidNow = options.now ?? this.#now();
     const input: ClusterInput = {
       identity: this.#identity(objects),
-      now: options.now ?? this.#now() ?? clock(),
+      now: saidNow ?? clock(),
       objects,
-      unread: this.#unread(options.notRead, problems),
-      podCoverage: this.#podCoverage(),
+      unread,
+      podCoverage: this.#podCoverage(coverage),
       source: 'files',
     };
-    return { input, notes: [...this.#notes, ...problems.map((problem) => `${problem.object}: ${problem.says}`)] };
-  }
-
-  /** What was not read must look as if it was never there. */
-  *#wanted(notRead: readonly ResourceName[]): Generator<unknown> {
-    for (const object of this.#raw.values()) {
-      const resource = resourceOfRaw(object);
-      if (resource === undefined || !notRead.includes(resource)) yield object;
-    }
+    const notes = [...this.#notes, ...problems.map((problem) => `${problem.object}: ${problem.says}`)];
+    if (coverage && coverage.lacking.size > 0)
+      notes.push(`not in these files, and so not read: ${[...coverage.lacking.keys()].join(', ')}`);
+    if (this.#bundles.length > 0 && saidNow === undefined)
+      notes.push('the files do not say when they were saved, so the clock is now: give --now');
+    return { input, notes };
   }
 
   #identity(objects: ObjectTable): ClusterIdentity {
@@ -196,10 +210,14 @@ class World {
         throw new Refused(`the Snapshot document's now is no RFC 3339 time: ${JSON.stringify(now)}`);
       return [ms];
     });
-    return times.length === 0 ? undefined : Math.max(...times);
+    return times.length === 0 ? this.#gatheredAt : Math.max(...times);
   }
 
-  #unread(asked: readonly ResourceName[], problems: readonly ParseProblem[]): readonly Unread[] {
+  #unread(
+    asked: readonly ResourceName[],
+    problems: readonly ParseProblem[],
+    coverage: Coverage | undefined,
+  ): readonly Unread[] {
     const reasons = new Map<ResourceName, string>(asked.map((resource) => [resource, NOT_READ]));
     for (const { resource: word, reason } of this.#snapshots.flatMap((snapshot) => snapshot.notRead ?? [])) {
       const resource = findResource(word);
@@ -210,18 +228,93 @@ class World {
     for (const [resource, list] of Map.groupBy(problems, (problem) => problem.resource)) {
       if (!reasons.has(resource)) reasons.set(resource, describeProblems(list));
     }
+    for (const [resource, reason] of coverage?.lacking ?? []) if (!reasons.has(resource)) reasons.set(resource, reason);
     return [...reasons].map(([resource, reason]) => ({ resource, reason }));
   }
 
-  #podCoverage(): PodCoverage {
+  /** What the bundles lack; undefined when all files are loose, which lack nothing. */
+  #coverage(objects: ObjectTable): Coverage | undefined {
+    if (this.#bundles.length === 0) return undefined;
+    const formats = [...new Set(this.#bundles.map(({ format }) => format))].join(' and the ');
+    const collected = (name: ResourceName) =>
+      new Set(this.#bundles.flatMap(({ namespaced }) => [...(namespaced.get(name) ?? [])]));
+    const hasKind = (name: ResourceName) => this.#loose.has(name) || this.#bundles.some(({ kinds }) => kinds.has(name));
+    const namespaces = this.#knownNamespaces(objects);
+    const lacking = new Map<ResourceName, string>();
+    for (const name of resourceNames) {
+      if (hasKind(name)) continue;
+      const of = collected(name);
+      const missing = [...namespaces].filter((namespace) => !of.has(namespace));
+      if (!resources[name].namespaced || of.size === 0) lacking.set(name, `not in the ${formats}`);
+      // Of pods it is known which were read; that there is no event proves nothing in any case.
+      else if (name === 'pods' || name === 'events') continue;
+      else if (!hasKind('namespaces'))
+        lacking.set(name, `the ${formats} has them of ${some(of)} and does not say which namespaces there are`);
+      else if (missing.length > 0) lacking.set(name, `the ${formats} has them of ${some(of)}, not of ${some(missing)}`);
+    }
+    const pods = collected('pods');
+    const hasAllPods =
+      this.#loose.has('pods') || (hasKind('namespaces') && [...namespaces].every((namespace) => pods.has(namespace)));
+    return { lacking, pods: hasAllPods ? undefined : pods };
+  }
+
+  /** Every namespace that anything in the files names as existing. */
+  #knownNamespaces(objects: ObjectTable): ReadonlySet<string> {
+    const known = new Set(objects.namespaces.map(({ name }) => name));
+    for (const { namespace } of each(objects)) if (namespace !== null) known.add(namespace);
+    for (const { claimRef } of objects.persistentvolumes) if (claimRef) known.add(claimRef.namespace);
+    for (const { namespaced } of this.#bundles)
+      for (const namespaces of namespaced.values()) for (const namespace of namespaces) known.add(namespace);
+    return known;
+  }
+
+  #podCoverage(coverage: Coverage | undefined): PodCoverage {
     const limited = this.#snapshots.flatMap((snapshot) => snapshot.pods ?? []);
-    if (limited.length === 0) return { kind: 'all' };
+    if (limited.length === 0 && !coverage?.pods) return { kind: 'all' };
     return {
       kind: 'some',
-      namespaces: new Set(limited.flatMap((pods) => pods.namespaces)),
+      namespaces: new Set([...limited.flatMap((pods) => pods.namespaces), ...(coverage?.pods ?? [])]),
       nodes: new Set(limited.flatMap((pods) => pods.nodes)),
     };
   }
+}
+
+interface Coverage {
+  /** Kinds that count as not read, and why. */
+  readonly lacking: ReadonlyMap<ResourceName, string>;
+  /** The namespaces whose pods were read; undefined for all. */
+  readonly pods: ReadonlySet<string> | undefined;
+}
+
+function* each(objects: ObjectTable): Generator<ObjectMeta> {
+  for (const name of resourceNames) yield* objects[name];
+}
+
+/** The first few names. */
+function some(names: Iterable<string>): string {
+  const all = [...names].toSorted();
+  return all.length <= 3 ? all.join(', ') : `${all.slice(0, 3).join(', ')} and ${all.length - 3} more`;
+}
+
+/** The objects of a document. Throws `Refused` for answers of the API server that leave most of each object out. */
+function* objectsOf(value: { readonly kind: string; readonly apiVersion: unknown }, where: string): Generator<unknown> {
+  const isMeta = String(value.apiVersion).startsWith('meta.k8s.io/');
+  if (!isMeta) {
+    yield* unfold(value);
+    return;
+  }
+  const rows = value.kind === 'Table' ? tableDocument.safeParse(value).data?.rows : undefined;
+  if (!rows?.every(({ object }) => isWhole(object)))
+    throw new Refused(
+      `${where}: is a ${value.kind} that leaves out most of each object: save the objects with \`kubectl get … -o yaml\` (or \`-o json\`)`,
+    );
+  for (const { object } of rows) yield* unfold(object);
+}
+
+const tableDocument = z.object({ rows: z.array(z.object({ object: z.unknown() })).nullish() });
+
+function isWhole(object: unknown): boolean {
+  return hasKind(object) && !String(object.apiVersion).startsWith('meta.k8s.io/');
 }
 
 /** What lives in a namespace proves that the namespace exists, also where nobody saved the Namespace object. */
@@ -258,85 +351,4 @@ function hasKind(value: unknown): value is { readonly kind: string; readonly api
     typeof value.kind === 'string' &&
     'apiVersion' in value
   );
-}
-
-/** Identity of a raw object: the same object in two files is one. Undefined for what has no name, which stays apart. */
-function keyOfRaw(raw: unknown): string | undefined {
-  const parsed = identified.safeParse(raw);
-  if (!parsed.success) return undefined;
-  const { apiVersion, kind, metadata } = parsed.data;
-  return `${apiVersion.split('/')[0]}\n${refKey({ kind, namespace: metadata.namespace ?? null, name: metadata.name })}`;
-}
-
-const identified = z.object({
-  apiVersion: z.string(),
-  kind: z.string(),
-  metadata: z.object({ namespace: z.string().nullish(), name: z.string().min(1) }),
-});
-
-interface RawDocument {
-  readonly value: unknown;
-  /** Line in the file where the document begins, from 1. */
-  readonly line: number;
-}
-
-/** The documents of a text with `List`s kept as they are. Throws `Refused` with file and line. */
-export function documentsOf(text: string, path: string): readonly RawDocument[] {
-  const json = asJson(text);
-  if (json) return [{ value: json.value, line: 1 }];
-  // Directives and explicit ends are rare; a parser that knows them all takes the whole text then.
-  if (/^(?:%|\.\.\.)/m.test(text)) return parseWithLibrary(text, path, 1);
-  return splitDocuments(text).flatMap(({ text: part, line }) => {
-    const plain = asJson(part) ?? parsePlainYaml(part);
-    return plain ? [{ value: plain.value, line }] : parseWithLibrary(part, path, line);
-  });
-}
-
-function asJson(text: string): { readonly value: unknown } | undefined {
-  if (!/^\s*[[{]/.test(text)) return undefined;
-  try {
-    return { value: JSON.parse(text) as unknown };
-  } catch {
-    // YAML flow style also begins with a bracket; its parser says what is wrong and where.
-    return undefined;
-  }
-}
-
-/** At lines that begin with `---`: such a line ends a document wherever it stands (YAML 1.2, §9.1.2). */
-function splitDocuments(text: string): readonly { readonly text: string; readonly line: number }[] {
-  const parts: { text: string; line: number }[] = [];
-  let start = 0;
-  let line = 1;
-  for (const match of text.matchAll(/^---(?=[ \n\r]|$)/gm)) {
-    const part = text.slice(start, match.index);
-    if (part !== '') parts.push({ text: part, line });
-    line += countNewlines(part);
-    start = match.index + 3;
-  }
-  parts.push({ text: text.slice(start), line });
-  return parts.filter((part) => part.text.trim() !== '');
-}
-
-function countNewlines(text: string): number {
-  let count = 0;
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count += 1;
-  return count;
-}
-
-function parseWithLibrary(text: string, path: string, firstLine: number): readonly RawDocument[] {
-  const lineCounter = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter, prettyErrors: false, logLevel: 'silent' });
-  if ('empty' in documents) return [];
-  return documents.map((document) => {
-    const line = (offset: number) => firstLine - 1 + lineCounter.linePos(offset).line;
-    const [error] = document.errors;
-    if (error) throw new Refused(`${path}:${line(error.pos[0])}: is not YAML: ${error.message}`);
-    try {
-      return { value: document.toJS() as unknown, line: line(document.range[0]) };
-    } catch (cause) {
-      throw new Refused(
-        `${path}:${line(document.range[0])}: is not YAML: ${cause instanceof Error ? cause.message : String(cause)}`,
-      );
-    }
-  });
 }

@@ -42,8 +42,8 @@ import type {
   Workload,
 } from '../domain/objects.ts';
 import { emptyTable } from '../domain/objects.ts';
-import { refOf } from '../domain/ref.ts';
-import { findResourceOfKind, type ResourceName, resources } from '../domain/resources.ts';
+import { refKey, refOf } from '../domain/ref.ts';
+import { findResourceOfKind, type ResourceName, resourceNames, resources } from '../domain/resources.ts';
 
 /** An object that could not be understood. Its kind may then not count as completely read. */
 export interface ParseProblem {
@@ -71,6 +71,40 @@ export function parseObjects(raw: Iterable<unknown>): Parsed {
   const problems: ParseProblem[] = [];
   for (const item of raw) add(item, table, problems);
   return { objects: table, problems };
+}
+
+export interface Parsing {
+  add(raw: unknown): void;
+  /** Everything that was added; of the same object the last one. */
+  done(): Parsed;
+}
+
+/** The same, object by object, so that nothing raw must be kept. */
+export function startParsing(): Parsing {
+  const table = emptyTable();
+  const problems: ParseProblem[] = [];
+  return {
+    add(raw) {
+      add(raw, table, problems);
+    },
+    done() {
+      for (const name of resourceNames) keepLast(table[name]);
+      return { objects: table, problems };
+    },
+  };
+}
+
+/** In place: of each object the last, where the first stood. What has no name stays apart. */
+function keepLast(objects: ObjectMeta[]): void {
+  const places = new Map<string, number>();
+  let kept = 0;
+  for (const object of objects) {
+    const place = object.name === '' ? kept : (places.get(refKey(object.ref)) ?? kept);
+    objects[place] = object;
+    if (object.name !== '') places.set(refKey(object.ref), place);
+    if (place === kept) kept += 1;
+  }
+  objects.length = kept;
 }
 
 /** The same for the items of one list answer, whose items say neither kind nor apiVersion. */

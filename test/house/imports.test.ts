@@ -45,7 +45,12 @@ const laws: Readonly<Record<string, Law>> = {
       'node:net',
       'node:crypto',
       'node:stream',
+      'node:stream/consumers',
+      'node:stream/promises',
       'node:buffer',
+      'node:zlib',
+      'tar-stream',
+      'fflate',
     ],
   },
   'src/db/': {

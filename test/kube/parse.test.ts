@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { documentsOf } from '../../src/kube/files.ts';
+import { documentsOf } from '../../src/kube/documents.ts';
 import { parseItems, parseObjects, resourceOfRaw } from '../../src/kube/parse.ts';
 import { absoluteTimes } from '../support/fixture.ts';
 
