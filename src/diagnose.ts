@@ -9,7 +9,7 @@ import { digestOf, type Finding, type Offer, type ReadCost, type Report } from '
 import { type ResourceName, resources } from './domain/resources.ts';
 import { buildScope, type Scope, type ScopeRef } from './domain/scope.ts';
 import { duration, minutes } from './domain/time.ts';
-import { toPlanned } from './domain/write.ts';
+import { type PlannedWrite, toPlanned } from './domain/write.ts';
 
 /** The catalogues, handed in so that a test can run one fault alone. */
 export interface Catalogue {
@@ -298,7 +298,7 @@ export function toOffer(draft: OfferDraft, cluster: Cluster, catalogue: Catalogu
       params: draft.params,
       dataLoss,
       requires,
-      blocked: null,
+      blocked: blockedBy(plan, cluster),
       plan,
       digest: digestOf({ cluster: cluster.identity.uid, remediation: remediation.id, params: draft.params, plan }),
       undo: remediation.doc.undo,
@@ -307,6 +307,12 @@ export function toOffer(draft: OfferDraft, cluster: Cluster, catalogue: Catalogu
     if (error instanceof Refused) return undefined;
     throw error;
   }
+}
+
+/** A plan that changes the storage backend needs somebody who can. */
+function blockedBy(plan: readonly PlannedWrite[], cluster: Cluster): string | null {
+  if (cluster.writesBackend || !plan.some(({ resource }) => resource === 'backendvolumes')) return null;
+  return 'no storage backend is connected that the bot could change: do it there by hand';
 }
 
 /**

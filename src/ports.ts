@@ -89,12 +89,38 @@ export interface ClusterAccess {
   readonly name: string;
   readonly reader: ClusterReader;
   /** Absent in roles that must not write. */
-  readonly act: { readonly reader: ClusterReader; readonly writer: ClusterWriter } | undefined;
+  readonly act:
+    | { readonly reader: ClusterReader; readonly writer: ClusterWriter; readonly backend?: BackendWriter }
+    | undefined;
 }
 
 /** What the storage backend itself holds. Absent: faults that need it are `unknown` by name of the kind. */
 export interface BackendInventory {
   list(signal: AbortSignal): Promise<readonly BackendVolume[]>;
+  /**
+   * One volume as it is now, as an object of kind BackendVolume whose uid is its handle. Undefined only when the backend
+   * says that there is none; all else throws.
+   */
+  get(handle: string, signal: AbortSignal): Promise<JsonObject | undefined>;
+}
+
+/**
+ * The only way by which a storage backend is changed; only the machine in `remediate.ts` calls it. It takes the writes of
+ * `backendvolumes` alone: a snapshot (a patch that adds to `/spec/snapshots`) and a deletion. Answers and duties are those
+ * of a `ClusterWriter`: one request, no retry, and every test of a patch is checked by the backend with it.
+ */
+export interface BackendWriter {
+  write(
+    write: Write,
+    options: { readonly auditId: string; readonly dryRun: boolean },
+    signal: AbortSignal,
+  ): Promise<WriteResult>;
+}
+
+/** The far end of a storage system; without a writer it is only looked at. */
+export interface BackendAccess {
+  readonly inventory: BackendInventory;
+  readonly writer?: BackendWriter;
 }
 
 /** Slack blocks. The views make them; the port only carries them. */

@@ -9,6 +9,7 @@ import { digestOf } from './domain/report.ts';
 import { effectOf, fromPlanned, toPlanned, type Write } from './domain/write.ts';
 import { type FaultHook, noFaults } from './fault-points.ts';
 import type {
+  BackendWriter,
   Chat,
   Claim,
   Clock,
@@ -103,6 +104,8 @@ interface Run {
   readonly remediation: Remediation;
   readonly reader: ClusterReader;
   readonly writer: ClusterWriter;
+  /** Absent where the plan does not need it. */
+  readonly backend: BackendWriter | undefined;
   readonly deps: RemediateDeps;
   readonly signal: AbortSignal;
   readonly fault: FaultHook;
@@ -112,6 +115,7 @@ function startRun(claim: Claim, deps: RemediateDeps, signal: AbortSignal, fault:
   const act = deps.clusters.get(claim.plan.cluster)?.act;
   const remediation = deps.remediations.find((candidate) => candidate.id === claim.plan.remediation);
   if (!act || !remediation) return undefined;
+  if (!act.backend && claim.plan.writes.some(({ resource }) => resource === 'backendvolumes')) return undefined;
   return {
     plan: claim.plan,
     claim,
@@ -119,6 +123,7 @@ function startRun(claim: Claim, deps: RemediateDeps, signal: AbortSignal, fault:
     remediation,
     reader: act.reader,
     writer: act.writer,
+    backend: act.backend,
     deps,
     signal,
     fault,
@@ -273,6 +278,13 @@ async function doStep(step: Step, run: Run): Promise<boolean> {
   }
 }
 
+/** What stands in the backend is changed there, everything else by the API server. */
+function writerFor(write: Write, run: Run): ClusterWriter | BackendWriter {
+  if (write.resource !== 'backendvolumes') return run.writer;
+  if (!run.backend) throw new Refused('no storage backend is connected that could be changed');
+  return run.backend;
+}
+
 async function hasEffectNow(write: Write, run: Run): Promise<boolean> {
   return effectOf(write, await run.reader.get(write.resource, write.namespace, write.name, run.signal)) === 'applied';
 }
@@ -280,7 +292,7 @@ async function hasEffectNow(write: Write, run: Run): Promise<boolean> {
 /** Asks the API server to check the write without storing it. Undefined when nothing speaks against it. */
 async function dryRun(step: Step, write: Write, run: Run): Promise<string | undefined> {
   const auditId = uuidv5(`${run.plan.id}/${step.no}/${run.claim.epoch}/dry-run`, AUDIT_NAMESPACE);
-  const result = await run.writer.write(write, { auditId, dryRun: true }, run.signal);
+  const result = await writerFor(write, run).write(write, { auditId, dryRun: true }, run.signal);
   switch (result.kind) {
     case 'applied':
       return undefined;
@@ -318,7 +330,7 @@ async function intent(run: Run, step: number, auditId: string, live: JsonObject 
 }
 
 async function send(write: Write, auditId: string, run: Run): Promise<WriteResult> {
-  const reply = run.writer.write(write, { auditId, dryRun: false }, run.signal);
+  const reply = writerFor(write, run).write(write, { auditId, dryRun: false }, run.signal);
   run.fault('executor.request_sent');
   const result = await reply;
   run.fault('executor.after_reply');

@@ -18,7 +18,7 @@ import { openClusters } from './kube/clusters.ts';
 import type { KubeSettings } from './kube/config.ts';
 import { createMetrics } from './metrics.ts';
 import {
-  type BackendInventory,
+  type BackendAccess,
   type Clock,
   type ClusterAccess,
   type Ids,
@@ -60,7 +60,7 @@ export const randomIds: Ids = {
 
 /** Far ends that the playground and tests put in place of a cluster's own. */
 export interface Overrides {
-  readonly backend?: BackendInventory;
+  readonly backend?: BackendAccess;
 }
 
 const SLACK_API_URL = 'https://slack.com/api/';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Catalogue, diagnose } from '../src/diagnose.ts';
+import { type Catalogue, diagnose, toOffer } from '../src/diagnose.ts';
 import { Cluster } from '../src/domain/cluster.ts';
 import { Refused } from '../src/domain/errors.ts';
 import { defineFault, type Fault, type FindingDraft, type FoundCause, type Severity } from '../src/domain/fault.ts';
@@ -9,6 +9,7 @@ import { defineRemediation, type Remediation } from '../src/domain/remediation.t
 import { exitCodeOf, isClear, type Report } from '../src/domain/report.ts';
 import type { ResourceName } from '../src/domain/resources.ts';
 import { deleteObject } from '../src/domain/write.ts';
+import { deleteBackendVolume } from '../src/remediations/delete-backend-volume.ts';
 import { NOW, parseScope, toCluster } from './support/fixture.ts';
 import { type Raw, rawAttachment, rawClaim, rawPod, rawVolume, waitingSince } from './support/objects.ts';
 
@@ -381,6 +382,27 @@ describe('an offer', () => {
   it('that cannot be worked out costs the finding its offers, never the report', () => {
     const { names, report } = offered([fake('broken', { plan: new TypeError('bug') })], { offers: [draft('broken')] });
     expect([names, report.unknown]).toEqual([[], [{ fault: 'a', reason: 'its offers could not be worked out: bug' }]]);
+  });
+
+  it('that changes the storage backend is blocked, with the reason, where none is connected that could be changed', () => {
+    const { identity, now, objects, unread, podCoverage, source } = toCluster([
+      {
+        apiVersion: 'k8s-storage-bot.dev/v1',
+        kind: 'BackendVolume',
+        metadata: { name: 'vol-1', uid: 'vol-1' },
+        spec: { driver: 'd', clusterId: 'c', createdAt: 'NOW-30d', attachedTo: [], seenAt: [] },
+      },
+    ]);
+    const planned = { ...deleteBackendVolume, preflight: () => [] };
+    const offered = (writesBackend: boolean) =>
+      toOffer(
+        deleteBackendVolume.offer({ handle: 'vol-1', driver: 'd' }),
+        new Cluster({ identity, now, objects, unread, podCoverage, source, writesBackend }),
+        { faults: [], remediations: [planned] },
+      );
+    expect(offered(false)?.blocked).toContain('no storage backend is connected');
+    expect(offered(true)?.blocked).toBeNull();
+    expect(offered(true)?.digest).toBe(offered(false)?.digest);
   });
 
   it('is never made for progress or information', () => {

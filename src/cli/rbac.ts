@@ -83,6 +83,8 @@ function accessOf(remediations: readonly Remediation[]): Access {
   ]);
   for (const [key, { resource, verbs }] of readsOf(reads)) allow(key, resource, verbs);
   for (const { verb, resource, subresource } of remediations.flatMap((remediation) => remediation.touches)) {
+    // The storage backend has its own credentials; the cluster's roles have nothing to do with it.
+    if (resource === 'backendvolumes') continue;
     if (subresource === undefined) allow(resource, resource, [verb]);
     // Patching the scale is the smaller right; reading it goes with it.
     else allow(`${resource}/${subresource}`, resource, ['get', verb]);

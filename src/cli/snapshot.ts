@@ -76,6 +76,7 @@ export function snapshotYaml(cluster: Cluster, objects: readonly unknown[]): str
       seenAt: [volume.firstSeenAt, volume.lastSeenAt].flatMap((time) =>
         time === undefined ? [] : [new Date(time).toISOString()],
       ),
+      ...(volume.snapshots.length > 0 ? { snapshots: volume.snapshots } : {}),
     },
   }));
   return [first, ...objects, ...backend].map((document) => writePlainYaml(document)).join('---\n');

@@ -53,6 +53,8 @@ export interface ClusterInput {
   readonly podCoverage: PodCoverage;
   /** `files` are the whole world; evidence that rests on an absent kind says so. */
   readonly source: 'live' | 'files';
+  /** Whether somebody is connected who could change the storage backend; no, unless said. */
+  readonly writesBackend?: boolean;
 }
 
 /** A claim as a pod names it. `claim` is undefined when no such claim exists. */
@@ -85,6 +87,7 @@ export class Cluster {
   readonly unread: readonly Unread[];
   readonly podCoverage: PodCoverage;
   readonly source: 'live' | 'files';
+  readonly writesBackend: boolean;
   readonly #indexes = new Map<string, ReadonlyMap<string, unknown>>();
   readonly #uniques = new Map<string, ReadonlyMap<string, unknown>>();
   readonly #byName = new Map<string, ReadonlyMap<string, ReadonlyMap<string, unknown>>>();
@@ -99,6 +102,7 @@ export class Cluster {
     this.unread = input.unread;
     this.podCoverage = input.podCoverage;
     this.source = input.source;
+    this.writesBackend = input.writesBackend ?? false;
     this.#unreadByResource = new Map(input.unread.map(({ resource, reason }) => [resource, reason]));
   }
 
@@ -369,6 +373,19 @@ export class Cluster {
     return all
       .filter((event) => event.about.uid === '' || object.uid === null || event.about.uid === object.uid)
       .toSorted((a, b) => b.lastAt - a.lastAt);
+  }
+
+  /**
+   * Volumes of any phase that name this handle, whatever their driver is called, in any case of letters: some drivers
+   * write it in lower case (facts §10). For saying that nobody names it.
+   */
+  volumesNamingHandle(handle: string): readonly Volume[] {
+    return this.#many(
+      'volumes by bare handle',
+      this.objects.persistentvolumes,
+      (volume) => (volume.csi ? [volume.csi.handle.toLowerCase()] : []),
+      handle.toLowerCase(),
+    );
   }
 
   backendVolumesOfHandle(handle: string): readonly BackendVolume[] {

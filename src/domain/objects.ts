@@ -309,6 +309,8 @@ export interface BackendVolume extends ObjectMeta {
   /** First and last inventory in which it was seen. */
   readonly firstSeenAt: number | undefined;
   readonly lastSeenAt: number | undefined;
+  /** Snapshots of it that the backend keeps; they outlive it. */
+  readonly snapshots: readonly { readonly name: string; readonly ready: boolean }[];
 }
 
 export interface SnapshotContent extends ObjectMeta {

@@ -1,11 +1,12 @@
+import { isOrphan, opaqueDrivers, watchLeftMs } from '../domain/backend.ts';
 import { isoOf, shellWord, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
-import { driverOfVolume } from '../domain/csi.ts';
 import { Refused } from '../domain/errors.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { BackendVolume } from '../domain/objects.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, hours } from '../domain/time.ts';
+import { duration } from '../domain/time.ts';
+import { deleteBackendVolume } from '../remediations/delete-backend-volume.ts';
 
 interface Facts {
   readonly handle: string;
@@ -13,8 +14,6 @@ interface Facts {
   readonly age: string;
   readonly isProgress: boolean;
 }
-
-const APART_MS = hours(24);
 
 /**
  * The backend holds a volume that was made for this cluster and that no PV of any phase names. Two inventories a day
@@ -50,15 +49,8 @@ export const backendVolumeOrphaned = defineFault<'backend-volume-orphaned', Fact
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const clusterId = cluster.identity.uid;
     if (clusterId === null) return;
-    const known = new Set(cluster.objects.persistentvolumes.flatMap((volume) => volume.csi?.handle ?? []));
     const opaque = opaqueDrivers(cluster);
-    const orphans = scope.backendVolumes.filter(
-      (volume) =>
-        volume.clusterId === clusterId &&
-        !known.has(volume.name) &&
-        volume.attachedTo.length === 0 &&
-        !isKeptAside(volume.name),
-    );
+    const orphans = scope.backendVolumes.filter((volume) => isOrphan(volume, cluster));
     for (const volume of orphans) if (!opaque.has(volume.driver)) yield toFinding(volume, clusterId, cluster.now);
     const blind = orphans.find((volume) => opaque.has(volume.driver));
     if (blind)
@@ -67,25 +59,6 @@ export const backendVolumeOrphaned = defineFault<'backend-volume-orphaned', Fact
       );
   },
 });
-
-/** Drivers whose volumes are partly in-tree ones: their ids are not among the handles. */
-function opaqueDrivers(cluster: Cluster): ReadonlySet<string> {
-  return new Set(
-    cluster.objects.persistentvolumes.flatMap((volume) => (volume.csi ? [] : (driverOfVolume(volume, cluster) ?? []))),
-  );
-}
-
-/** `archived-…` is how share provisioners keep what was deleted; standby copies belong to a replication. */
-function isKeptAside(handle: string): boolean {
-  return /(^|[^A-Za-z0-9])(archived-|standby)/i.test(handle);
-}
-
-/** How long it must still be watched, in milliseconds: a day since it was made, and a day between two inventories. */
-function watchLeftMs(volume: BackendVolume, now: number): number {
-  const seenFor = (volume.lastSeenAt ?? now) - (volume.firstSeenAt ?? now);
-  const left = volume.firstSeenAt === undefined || volume.lastSeenAt === undefined ? APART_MS : APART_MS - seenFor;
-  return Math.max(left, APART_MS - (now - volume.createdAt));
-}
 
 function toFinding(volume: BackendVolume, clusterId: string, now: number): FindingDraft<Facts> {
   const left = watchLeftMs(volume, now);
@@ -97,6 +70,7 @@ function toFinding(volume: BackendVolume, clusterId: string, now: number): Findi
     facts: { handle: volume.name, driver: volume.driver, age: duration(now - volume.createdAt), isProgress },
     evidence: evidenceOf(volume, clusterId, now),
     progressSeconds: isProgress ? left / 1000 : undefined,
+    offers: isProgress ? [] : [deleteBackendVolume.offer({ handle: volume.name, driver: volume.driver })],
     manual: isProgress ? waitByHand : manualFor(volume),
   };
 }

@@ -1,4 +1,4 @@
-import type { BackendInventory, Clock, ClusterAccess, ClusterReader } from '../ports.ts';
+import type { BackendAccess, Clock, ClusterAccess, ClusterReader } from '../ports.ts';
 import { KubeClient } from './client.ts';
 import { type KubeSettings, loadClusterConfigs } from './config.ts';
 import { withInventory } from './inventory.ts';
@@ -13,7 +13,7 @@ export interface ClustersOptions {
   /** Contexts, each one cluster; empty takes the current one. */
   readonly contexts: readonly string[];
   readonly clock: Clock;
-  readonly backend?: BackendInventory;
+  readonly backend?: BackendAccess;
 }
 
 /** One access per configured cluster, by its context's name. Throws `Refused` for a kubeconfig that must not be used. */
@@ -31,14 +31,18 @@ export function openClusters(options: ClustersOptions): ReadonlyMap<string, Clus
         {
           name: config.name,
           reader: openReader(new KubeClient(config, { now }), now, options.backend),
-          act: client && { reader: openReader(client, now, options.backend), writer: createWriter(client) },
+          act: client && {
+            reader: openReader(client, now, options.backend),
+            writer: createWriter(client),
+            ...(options.backend?.writer ? { backend: options.backend.writer } : {}),
+          },
         },
       ];
     }),
   );
 }
 
-function openReader(client: KubeClient, now: () => number, backend: BackendInventory | undefined): ClusterReader {
+function openReader(client: KubeClient, now: () => number, backend: BackendAccess | undefined): ClusterReader {
   return withInventory(createReader(client, { now }), backend);
 }
 

@@ -1,32 +1,39 @@
 import { Cluster } from '../domain/cluster.ts';
-import type { BackendInventory, ClusterReader, ReadResult } from '../ports.ts';
+import { Refused } from '../domain/errors.ts';
+import type { BackendAccess, ClusterReader, ReadResult } from '../ports.ts';
 
 /**
  * A reader whose snapshots also hold what the storage backend itself has. Without an inventory the kind counts as read
  * and empty: there is nobody who could be asked, which is no failed read. An inventory that does not answer is unread.
  */
-export function withInventory(reader: ClusterReader, inventory: BackendInventory | undefined): ClusterReader {
+export function withInventory(reader: ClusterReader, backend: BackendAccess | undefined): ClusterReader {
   return {
     ...reader,
     async read(request, signal) {
       const result = await reader.read(request, signal);
-      return request.needs.includes('backendvolumes') ? addInventory(result, inventory, signal) : result;
+      return request.needs.includes('backendvolumes') ? addInventory(result, backend, signal) : result;
+    },
+    async get(resource, namespace, name, signal) {
+      if (resource !== 'backendvolumes') return reader.get(resource, namespace, name, signal);
+      if (!backend) throw new Refused('no storage backend is connected');
+      return backend.inventory.get(name, signal);
     },
   };
 }
 
 async function addInventory(
   { cluster, cost }: ReadResult,
-  inventory: BackendInventory | undefined,
+  backend: BackendAccess | undefined,
   signal: AbortSignal,
 ): Promise<ReadResult> {
   const others = cluster.unread.filter(({ resource }) => resource !== 'backendvolumes');
   try {
-    const volumes = (await inventory?.list(signal)) ?? [];
+    const volumes = (await backend?.inventory.list(signal)) ?? [];
     const objects = { ...cluster.objects, backendvolumes: volumes };
-    const more = inventory === undefined ? 0 : 1;
+    const more = backend === undefined ? 0 : 1;
+    const writesBackend = backend?.writer !== undefined;
     return {
-      cluster: new Cluster({ ...fieldsOf(cluster), objects, unread: others }),
+      cluster: new Cluster({ ...fieldsOf(cluster), objects, unread: others, writesBackend }),
       cost: { ...cost, requests: cost.requests + more, objects: cost.objects + volumes.length },
     };
   } catch (error) {

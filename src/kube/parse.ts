@@ -1227,7 +1227,14 @@ function toEvent(meta: ObjectMeta, raw: z.infer<typeof rawEvent>): ClusterEvent 
 const rawBackendVolume = z.object({
   metadata,
   spec: z
-    .object({ driver: text, clusterId: text, createdAt: time, attachedTo: texts, seenAt: z.array(time).nullish() })
+    .object({
+      driver: text,
+      clusterId: text,
+      createdAt: time,
+      attachedTo: texts,
+      seenAt: z.array(time).nullish(),
+      snapshots: z.array(z.object({ name: z.string(), ready: z.boolean().nullish() })).nullish(),
+    })
     .nullish(),
 });
 
@@ -1240,6 +1247,7 @@ function toBackendVolume(meta: ObjectMeta, { spec }: z.infer<typeof rawBackendVo
     attachedTo: spec?.attachedTo ?? [],
     firstSeenAt: spec?.seenAt?.[0] ?? undefined,
     lastSeenAt: spec?.seenAt?.at(-1) ?? undefined,
+    snapshots: (spec?.snapshots ?? []).map(({ name, ready }) => ({ name, ready: ready ?? false })),
   };
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { Log } from '../ports.ts';
 import { type Running, start, systemClock } from '../wire.ts';
-import { backendInventory, serveBackend } from './backend.ts';
+import { backendAccess, serveBackend } from './backend.ts';
 import { scenarios } from './cluster/scenarios/index.ts';
 import { type SimulatedCluster, startSimulatedCluster } from './cluster/start.ts';
 import type { ClusterObject } from './slack/cluster-rows.ts';
@@ -63,7 +63,7 @@ export async function startPlayground(config: Config, log: Log): Promise<Running
         kube: { config: kubeconfigs.read, context: undefined, actConfig: kubeconfigs.act, clusters: [] },
       },
       log,
-      { backend: backendInventory(backend.url) },
+      { backend: backendAccess(backend.url) },
     );
     opened.push(() => bot.close());
     slack.setBotUrl(`${bot.address}/slack/events`);

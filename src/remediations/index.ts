@@ -2,6 +2,7 @@
 import { clearSelectedNode } from './clear-selected-node.ts';
 import { cordonNode } from './cordon-node.ts';
 import { deleteAttachment } from './delete-attachment.ts';
+import { deleteBackendVolume } from './delete-backend-volume.ts';
 import { deleteFinishedPod } from './delete-finished-pod.ts';
 import { deletePod } from './delete-pod.ts';
 import { deleteUnreadySnapshot } from './delete-unready-snapshot.ts';
@@ -25,6 +26,7 @@ export const remediations = [
   clearSelectedNode,
   cordonNode,
   deleteAttachment,
+  deleteBackendVolume,
   deleteFinishedPod,
   deletePod,
   deleteUnreadySnapshot,

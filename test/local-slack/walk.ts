@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config.ts';
-import { backendInventory, serveBackend } from '../../src/playground/backend.ts';
+import { backendAccess, serveBackend } from '../../src/playground/backend.ts';
 import { type SimulatedCluster, startSimulatedCluster } from '../../src/playground/cluster/start.ts';
 import type { Log } from '../../src/ports.ts';
 import { start, systemClock } from '../../src/wire.ts';
@@ -51,7 +51,7 @@ export async function startWalk(mode: 'http' | 'socket'): Promise<Walk> {
       SETTLE: '1s',
     });
     const complaints: string[] = [];
-    const bot = await start(config, keep(complaints), { backend: backendInventory(backend.url) });
+    const bot = await start(config, keep(complaints), { backend: backendAccess(backend.url) });
     opened.push(() => bot.close());
     return { network, slack, cluster, dataDir, complaints, close };
   } catch (error) {

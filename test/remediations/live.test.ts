@@ -4,8 +4,9 @@ import type { Cluster } from '../../src/domain/cluster.ts';
 import type { Remediation } from '../../src/domain/remediation.ts';
 import { toPlanned } from '../../src/domain/write.ts';
 import { KubeClient } from '../../src/kube/client.ts';
+import { withInventory } from '../../src/kube/inventory.ts';
 import { createReader } from '../../src/kube/reader.ts';
-import { absoluteTimes, loadRemediations, NOW } from '../support/fixture.ts';
+import { absoluteTimes, loadRemediations, NOW, toCluster } from '../support/fixture.ts';
 import { startKubeServer } from '../support/kube-server.ts';
 import { kindOf, loadRemediationFixtures, type RemediationFixture } from './fixtures.ts';
 
@@ -37,9 +38,11 @@ function get(id: string): Remediation {
 /** A namespace is there as long as something is in it; the fixtures leave it out. */
 function namespacesOf(objects: RemediationFixture['objects']): readonly object[] {
   const names = objects.map(({ metadata }) => z.object({ namespace: z.string().optional() }).parse(metadata).namespace);
-  return [...new Set(['shop', 'csi', ...names])].flatMap((name) =>
-    name === undefined ? [] : [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name, uid: `uid-ns-${name}` } }],
-  );
+  const { uid: clusterUid } = toCluster([]).identity;
+  return [...new Set(['kube-system', 'shop', 'csi', ...names])].flatMap((name) => {
+    const uid = name === 'kube-system' ? clusterUid : `uid-ns-${name}`;
+    return name === undefined ? [] : [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name, uid } }];
+  });
 }
 
 /** What the executor sees: only what the remediation's own scope and needs make the reader ask for. */
@@ -50,7 +53,9 @@ async function readAsExecutor({ id, params, objects }: RemediationFixture): Prom
   });
   const client = new KubeClient(server.config, { retryPauseMs: 1 });
   open.push(client, server);
-  const reader = createReader(client, { now: () => NOW });
+  const { backendvolumes } = toCluster(objects).objects;
+  const inventory = { list: () => Promise.resolve(backendvolumes), get: () => Promise.resolve(undefined) };
+  const reader = withInventory(createReader(client, { now: () => NOW }), { inventory });
   const { cluster } = await reader.read(
     { scope: remediation.scope(params), needs: remediation.needs },
     new AbortController().signal,

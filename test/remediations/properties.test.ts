@@ -32,6 +32,9 @@ const finalizers = [
   'kubernetes',
 ] as const;
 
+const handles = ['vol-1', 'vol-2', 'pool/a.b/vol#1', 'vol-4'] as const;
+const CLUSTER_ID = 'd2c9a9c0-0000-4000-8000-000000000001';
+
 // The first ones come more often, so that things meet.
 const name = fc.oneof({ weight: 3, arbitrary: fc.constant('a') }, { weight: 1, arbitrary: fc.constantFrom(...names) });
 const uid = fc.oneof({ weight: 3, arbitrary: fc.constant('u1') }, { weight: 1, arbitrary: fc.constantFrom(...uids) });
@@ -74,7 +77,10 @@ const object = fc.oneof(
       capacity: fc.constant({ storage: '100Ti' }),
       storageClassName: fc.constant('a'),
       claimRef,
-      csi: fc.record({ driver: fc.constant('ebs.csi.aws.com'), volumeHandle: fc.uuid() }),
+      csi: fc.record({
+        driver: fc.constant('ebs.csi.aws.com'),
+        volumeHandle: fc.oneof(fc.uuid(), fc.constantFrom(...handles)),
+      }),
       mountOptions: fc.constantFrom([], ['nolock'], ['noatime', 'nolock']),
     }),
     status: fc.record({ phase: fc.constantFrom('Bound', 'Released', 'Failed', 'Available') }),
@@ -193,6 +199,19 @@ const object = fc.oneof(
     driver: fc.constant('ebs.csi.aws.com'),
   }),
   fc.record({
+    apiVersion: fc.constant('k8s-storage-bot.dev/v1'),
+    kind: fc.constant('BackendVolume'),
+    metadata: fc.record({ name: fc.constantFrom(...handles) }).map((given) => ({ ...given, uid: given.name })),
+    spec: fc.record({
+      driver: fc.constant('ebs.csi.aws.com'),
+      clusterId: fc.constantFrom(CLUSTER_ID, CLUSTER_ID, 'another'),
+      createdAt: fc.constantFrom('NOW-30d', 'NOW-30d', 'NOW-3m'),
+      attachedTo: fc.constantFrom([], [], ['i-1']),
+      seenAt: fc.constantFrom(['NOW-25h', 'NOW-1m'], ['NOW-1h', 'NOW-1m']),
+      snapshots: fc.constantFrom([], [{ name: 'k8s-storage-bot-before-delete', ready: true }]),
+    }),
+  }),
+  fc.record({
     apiVersion: fc.constant('coordination.k8s.io/v1'),
     kind: fc.constant('Lease'),
     metadata: meta('kube-node-lease'),
@@ -305,6 +324,10 @@ const paramsOf: Readonly<Record<string, fc.Arbitrary<Readonly<Record<string, unk
     .record({ volume: name, uid, claimUid: uid })
     .map((given) => ({ ...given, dataName: given.volume })),
   'recreate-volume-object': fc.record({ volume: name, uid }),
+  'delete-backend-volume': fc.record({
+    handle: fc.constantFrom(...handles),
+    driver: fc.constantFrom('ebs.csi.aws.com', 'ebs.csi.aws.com', 'other.example.com'),
+  }),
 };
 
 /** Kinds that the parameters of a remediation name. */
@@ -337,6 +360,7 @@ const aims: Readonly<Record<string, readonly ResourceName[]>> = {
   'delete-unready-snapshot': ['volumesnapshots'],
   'make-volume-rebindable': ['persistentvolumes'],
   'recreate-volume-object': ['persistentvolumes'],
+  'delete-backend-volume': ['backendvolumes'],
 };
 
 /** Which parameter names the object that the uid belongs to. */
@@ -351,10 +375,16 @@ const targetKeys: Readonly<Record<string, string>> = {
   'recreate-volume-object': 'volume',
   'delete-attachment': 'attachment',
   'mark-default-class': 'storageClass',
+  'delete-backend-volume': 'handle',
 };
 
 function targetOf(id: string, params: Readonly<Record<string, unknown>>): unknown {
   return params[targetKeys[id] ?? 'name'];
+}
+
+/** The uid that every write must be conditional on; a backend volume has none but its handle. */
+function uidGiven(id: string, params: Readonly<Record<string, unknown>>): unknown {
+  return id === 'delete-backend-volume' ? params['handle'] : params['uid'];
 }
 
 /** Where little would come about by chance, the objects that are nearer to it come first. */
@@ -386,6 +416,7 @@ function aim(
   const targets = likely.length > 0 ? likely : all;
   const target = targets[at % Math.max(1, targets.length)];
   if (!target) return params;
+  if (id === 'delete-backend-volume') return { ...params, handle: target.name };
   const aimed = { ...params, [targetKeys[id] ?? 'name']: target.name, uid: target.uid };
   if (id === 'scale-down-and-restore' || id === 'restart-driver-pod') return { ...aimed, kind: target.ref.kind };
   if (id === 'make-volume-rebindable') {
@@ -443,6 +474,7 @@ const essentials: Readonly<Record<string, readonly ResourceName[]>> = {
   'delete-unready-snapshot': ['volumesnapshots', 'persistentvolumeclaims', 'persistentvolumes'],
   'make-volume-rebindable': ['persistentvolumes', 'persistentvolumeclaims', 'volumeattachments'],
   'recreate-volume-object': ['persistentvolumes', 'persistentvolumeclaims'],
+  'delete-backend-volume': ['backendvolumes', 'persistentvolumes', 'volumesnapshotcontents'],
 };
 
 interface Attempt {
@@ -500,10 +532,10 @@ describe.each(Object.keys(paramsOf))('%s, whatever its parameters and the cluste
           id === 'take-snapshot' ? `k8s-storage-bot-${String(params['uid'])}` : targetOf(id, params),
         );
         expect(write.namespace).toBe(params['namespace'] ?? null);
-        expect(write.uid).toBe(write.verb === 'create' ? null : params['uid']);
+        expect(write.uid).toBe(write.verb === 'create' ? null : uidGiven(id, params));
         if (write.verb === 'patch')
-          expect(write.body[0]).toEqual({ op: 'test', path: '/metadata/uid', value: params['uid'] });
-        if (write.verb === 'delete') expect(write.body.preconditions.uid).toBe(params['uid']);
+          expect(write.body[0]).toEqual({ op: 'test', path: '/metadata/uid', value: uidGiven(id, params) });
+        if (write.verb === 'delete') expect(write.body.preconditions.uid).toBe(uidGiven(id, params));
       }
     });
     expect(plans).toBeGreaterThan(0);
@@ -514,7 +546,7 @@ describe.each(Object.keys(paramsOf))('%s, whatever its parameters and the cluste
       for (const [at, write] of writes.entries()) {
         if (id === 'take-snapshot') continue;
         const live = findLive(write, cluster);
-        expect(live?.uid).toBe(params['uid']);
+        expect(live?.uid).toBe(uidGiven(id, params));
         if (write.verb !== 'patch') continue;
         // The one plan of several finalizers: each write finds the next one in the first place.
         if (id === 'recreate-volume-object') expectFinalizer(write, live?.finalizers.slice(at), live?.finalizers[at]);
@@ -611,6 +643,7 @@ describe('what is never offered, whatever the parameters', () => {
     'recreate-volume-object',
     'make-volume-rebindable',
     'cordon-node',
+    'delete-backend-volume',
   ]);
 
   /** What passed both plan and preflight. */
@@ -746,6 +779,19 @@ describe('what is never offered, whatever the parameters', () => {
     });
   });
 
+  it('a volume of the backend that is named, attached, young, of another cluster, or without a snapshot before', () => {
+    offered('delete-backend-volume', (params, cluster) => {
+      const [volume] = cluster.backendVolumesOfHandle(String(params['handle']));
+      expect(cluster.objects.persistentvolumes.map(({ csi }) => csi?.handle)).not.toContain(params['handle']);
+      expect(volume).toMatchObject({ clusterId: CLUSTER_ID, attachedTo: [], snapshots: [] });
+      expect(NOW - (volume?.createdAt ?? NOW)).toBeGreaterThan(24 * 3_600_000);
+      expect((volume?.lastSeenAt ?? 0) - (volume?.firstSeenAt ?? 0)).toBeGreaterThanOrEqual(24 * 3_600_000);
+    });
+    check('delete-backend-volume', ({ writes }) => {
+      if (writes.length > 0) expect(writes.map(({ verb }) => verb)).toEqual(['patch', 'delete']);
+    });
+  });
+
   it('a policy switched to anything but Retain', () => {
     check('set-reclaim-policy-retain', ({ writes }) => {
       for (const write of writes) {
@@ -757,6 +803,10 @@ describe('what is never offered, whatever the parameters', () => {
       }
     });
   });
+});
+
+it('these properties are asked of every remediation', () => {
+  expect(Object.keys(paramsOf).toSorted()).toEqual(remediations.map(({ id }) => id).toSorted());
 });
 
 it('the kinds that a remediation needs include those that it touches', () => {

@@ -380,6 +380,18 @@ describe('a line for kubectl', () => {
     expect(kubectlLine(attachment, 'prod')).toMatch(/--raw \/apis\/storage.k8s.io\/v1\/volumeattachments\/csi-1 -f -$/);
   });
 
+  it('is none for the storage backend, which no kubectl reaches', () => {
+    const snapshot = {
+      verb: 'patch',
+      resource: 'backendvolumes',
+      namespace: null,
+      name: 'vol-1',
+      uid: 'vol-1',
+      body: [],
+    };
+    expect(kubectlLine(snapshot, 'prod')).toBe('# in the storage backend: patch vol-1 []');
+  });
+
   it('keeps a hostile name within its quotes', () => {
     const line = kubectlLine({ ...pods, verb: 'patch', name: "x'; rm -rf / #", body: [] }, 'a b');
     expect(line).toBe(`kubectl patch pods 'x'\\''; rm -rf / #' -n shop --context 'a b' --type=json -p '[]'`);

@@ -11,7 +11,7 @@ import { afterAll } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { readConfig } from '../../src/config.ts';
-import { backendInventory, serveBackend } from '../../src/playground/backend.ts';
+import { backendAccess, serveBackend } from '../../src/playground/backend.ts';
 import { scenarios } from '../../src/playground/cluster/scenarios/index.ts';
 import { type SimulatedCluster, startSimulatedCluster } from '../../src/playground/cluster/start.ts';
 import type { Message } from '../../src/playground/slack/messages.ts';
@@ -98,7 +98,7 @@ export async function startHouse(scenario: string, settings: Readonly<Record<str
     SETTLE: '1s',
     ...settings,
   });
-  const boot = () => start(config, silent, { backend: backendInventory(backend.url) });
+  const boot = () => start(config, silent, { backend: backendAccess(backend.url) });
   let bot: Running = await boot();
   opened.push(() => bot.close());
   slack.setBotUrl(`${bot.address}/slack/events`);

@@ -35,14 +35,26 @@ export interface BackendVolume {
   readonly seenAt: readonly [string, string];
 }
 
+/** A snapshot as the backend keeps it: it outlives its volume. */
+export interface BackendSnapshot {
+  readonly name: string;
+  readonly source: string;
+  readonly createdAt: string;
+}
+
 /** What an inventory reports of one volume. */
 export type InventoryItem = Pick<
   BackendVolume,
   'handle' | 'driver' | 'clusterId' | 'createdAt' | 'attachedTo' | 'seenAt'
->;
+> & { readonly snapshots: readonly { readonly name: string; readonly ready: boolean }[] };
 
 /** The CSI calls that reach the backend. */
-export type BackendCall = 'CreateVolume' | 'DeleteVolume' | 'ControllerPublishVolume' | 'ControllerUnpublishVolume';
+export type BackendCall =
+  | 'CreateSnapshot'
+  | 'CreateVolume'
+  | 'DeleteVolume'
+  | 'ControllerPublishVolume'
+  | 'ControllerUnpublishVolume';
 
 /** One call in the backend's log. */
 export interface LoggedCall {
@@ -68,6 +80,7 @@ const LOG_LIMIT = 5000;
 export class Backend {
   readonly #clock: SimClock;
   readonly #volumes = new Map<string, BackendVolume>();
+  readonly #snapshots = new Map<string, BackendSnapshot>();
   readonly #log: LoggedCall[] = [];
   #failures: Failure[] = [];
   #serial = 0;
@@ -87,6 +100,7 @@ export class Backend {
   /** Forgets every volume, failure and call. */
   reset(): void {
     this.#volumes.clear();
+    this.#snapshots.clear();
     this.#log.length = 0;
     this.#failures = [];
     this.#serial = 0;
@@ -123,14 +137,26 @@ export class Backend {
     for (const volume of this.#volumes.values()) {
       this.#volumes.set(volume.handle, { ...volume, seenAt: [volume.seenAt[0], now] });
     }
-    return this.volumes().map(({ handle, driver, clusterId, createdAt, attachedTo, seenAt }) => ({
+    return this.volumes().map((volume) => this.#itemOf(volume));
+  }
+
+  /** What the backend says of one volume now; that is no inventory. */
+  item(handle: string): InventoryItem | undefined {
+    const volume = this.#volumes.get(handle);
+    return volume && this.#itemOf(volume);
+  }
+
+  #itemOf({ handle, driver, clusterId, createdAt, attachedTo, seenAt }: BackendVolume): InventoryItem {
+    const snapshots = this.snapshots().filter(({ source }) => source === handle);
+    return {
       handle,
       driver,
       clusterId,
       createdAt,
       attachedTo,
       seenAt,
-    }));
+      snapshots: snapshots.map(({ name }) => ({ name, ready: true })),
+    };
   }
 
   /** CreateVolume: idempotent by name. */
@@ -150,6 +176,21 @@ export class Backend {
       const made: BackendVolume = { ...request, handle, createdAt: now, attachedTo: [], seenAt: [now, now] };
       this.#volumes.set(handle, made);
       return made;
+    });
+  }
+
+  /** All snapshots, also of volumes that are gone. */
+  snapshots(): readonly BackendSnapshot[] {
+    return [...this.#snapshots.values()];
+  }
+
+  /** CreateSnapshot: idempotent by name and source. */
+  snapshot(handle: string, name: string): void {
+    this.#call('CreateSnapshot', handle, '', () => {
+      if (!this.#volumes.has(handle)) throw new BackendError('NotFound', `volume ${handle} not found`);
+      const key = `${handle}\n${name}`;
+      if (!this.#snapshots.has(key))
+        this.#snapshots.set(key, { name, source: handle, createdAt: rfc3339(this.#clock.now()) });
     });
   }
 

@@ -9,6 +9,8 @@ export function kubectlLine(write: PlannedWrite, context: string): string {
   const [name = '', subresource] = write.resource.split('/');
   const resource = resourceNames.find((one) => one === name);
   const body = JSON.stringify(write.body);
+  // No kubectl reaches the storage backend: it is said in the shell's own words what to do there.
+  if (resource === 'backendvolumes') return `# in the storage backend: ${write.verb} ${quote(write.name)} ${body}`;
   const where = write.namespace === null ? '' : ` -n ${quote(write.namespace)}`;
   const to = ` --context ${quote(context)}`;
   switch (write.verb) {
