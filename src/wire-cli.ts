@@ -17,9 +17,14 @@ export function cliDeps(): CliDeps {
       return readFiles(paths, { ...options, clock: () => Date.now() });
     },
 
-    async writeFile(path, text) {
+    async writeFile(path, content) {
       const { writeFile } = await import('node:fs/promises');
-      await writeFile(path, text, { mode: 0o600 });
+      await writeFile(path, content, { mode: 0o600 });
+    },
+
+    async draw(chain, format) {
+      const { toPng, toSvg } = await import('./picture/draw.ts');
+      return format === 'png' ? toPng(chain) : toSvg(chain);
     },
 
     async openReader(context, onRaw) {

@@ -1,4 +1,5 @@
 import type { Catalogue } from '../diagnose.ts';
+import type { Chain } from '../domain/chain.ts';
 import type { ClusterInput } from '../domain/cluster.ts';
 import type { ReadCost } from '../domain/report.ts';
 import type { ResourceName } from '../domain/resources.ts';
@@ -28,7 +29,9 @@ export interface CliDeps {
     onRaw?: (resource: ResourceName, raw: unknown) => void,
   ): Promise<ClusterReader>;
   /** Writes a file that only its owner may read, replacing what was there. */
-  writeFile(path: string, text: string): Promise<void>;
+  writeFile(path: string, content: string | Uint8Array): Promise<void>;
+  /** Draws a chain, as SVG text or as the bytes of a PNG. */
+  draw(chain: Chain, format: 'svg' | 'png'): Promise<string | Uint8Array>;
   /** The database of `DATABASE_URL` or of `DATA_DIR`, whether the bot runs or not. The caller closes it. */
   openStore(): Promise<Store>;
 }

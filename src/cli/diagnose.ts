@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Catalogue, diagnose, needsOf } from '../diagnose.ts';
+import { chainOf, FEWEST_OBJECTS } from '../domain/chain.ts';
 import { Cluster } from '../domain/cluster.ts';
 import { absurd } from '../domain/errors.ts';
 import { emptyObjects } from '../domain/objects.ts';
@@ -18,6 +19,13 @@ interface DiagnoseOptions {
   readonly now?: number;
   readonly output: 'text' | 'json' | 'markdown';
   readonly language: 'en';
+  readonly picture?: Picture;
+}
+
+/** Where the picture goes, and as what. */
+interface Picture {
+  readonly path: string;
+  readonly format: 'svg' | 'png';
 }
 
 /** `k8s-storage diagnose [KIND/NAME]`: the report of one scope, from a cluster or from saved objects. */
@@ -42,6 +50,7 @@ export function addDiagnoseWord(program: Command, deps: CliDeps): void {
     .addOption(
       new Option('--output <format>', 'how to print the report').choices(['text', 'json', 'markdown']).default('text'),
     )
+    .option('--picture <file>', 'draw who holds what, the cause marked, into a file (.svg or .png)', parsePicture)
     .addOption(
       new Option('--language <language>', 'the language of the sentences')
         .choices(['en', 'zh'])
@@ -53,19 +62,35 @@ export function addDiagnoseWord(program: Command, deps: CliDeps): void {
       '\nExit code: 0 nothing is wrong, 1 something is, 3 something that matters could not be read or explained, 2 the command failed.',
     )
     .action(async (target: string | undefined, options: DiagnoseOptions) => {
-      const report = await makeReport(deps, parseScope(target, options.namespace), options);
+      const { report, cluster } = await makeReport(deps, parseScope(target, options.namespace), options);
       deps.out(print(report, options.output, deps.catalogue));
+      if (options.picture) await drawPicture(deps, report, cluster, options.picture);
       const code = exitCodeOf(report);
       if (code !== 0) throw new Exit(code);
     });
 }
 
-async function makeReport(deps: CliDeps, scope: ScopeRef, options: DiagnoseOptions): Promise<Report> {
+async function makeReport(
+  deps: CliDeps,
+  scope: ScopeRef,
+  options: DiagnoseOptions,
+): Promise<{ readonly report: Report; readonly cluster: Cluster }> {
   const { cluster, cost } = options.snapshot
     ? await readSaved(deps, options.snapshot, options)
     : await readLive(deps, scope, options);
   requireScope(cluster, scope);
-  return diagnose(cluster, scope, deps.catalogue, cost);
+  return { report: diagnose(cluster, scope, deps.catalogue, cost), cluster };
+}
+
+/** The first finding that has a chain: causes stand first. */
+async function drawPicture(deps: CliDeps, report: Report, cluster: Cluster, picture: Picture): Promise<void> {
+  for (const finding of report.findings) {
+    const chain = chainOf(finding, cluster);
+    if (!chain) continue;
+    await deps.writeFile(picture.path, await deps.draw(chain, picture.format));
+    return;
+  }
+  deps.err(`note: no picture was drawn: no finding has ${FEWEST_OBJECTS} objects that hang together\n`);
 }
 
 async function readSaved(deps: CliDeps, paths: readonly string[], options: DiagnoseOptions) {
@@ -130,6 +155,12 @@ function collectKinds(word: string, before: readonly ResourceName[] | undefined)
   if (resource === undefined)
     throw new InvalidArgumentError(`no such kind; the kinds are ${resourceNames.join(', ')}.`);
   return [...(before ?? []), resource];
+}
+
+function parsePicture(path: string): Picture {
+  const format = /\.(svg|png)$/i.exec(path)?.[1]?.toLowerCase();
+  if (format !== 'svg' && format !== 'png') throw new InvalidArgumentError('write a file that ends in .svg or .png.');
+  return { path, format };
 }
 
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;

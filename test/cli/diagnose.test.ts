@@ -272,3 +272,38 @@ describe('diagnose on a cluster', () => {
     expect(err).toMatch(/cluster test cannot be reached: connection refused/);
   });
 });
+
+describe('diagnose --picture', () => {
+  const run = (...args: readonly string[]) =>
+    runCli(['diagnose', ...target, '--snapshot', incident, '--now', NOW, ...args]);
+
+  it('draws the chain of the cause as SVG, and prints the same report', async () => {
+    const { code, out, err, files } = await run('--picture', 'chain.svg');
+    expect({ code, err }).toEqual({ code: 1, err: '' });
+    const withoutCost = (text: string) => text.replace(/^Read .* ms\.$/m, '');
+    expect(withoutCost(out)).toBe(withoutCost((await run()).out));
+    expect(files.get('chain.svg')).toMatch(/^<svg [\s\S]*The cause is Node node-a[\s\S]*<\/svg>\n$/);
+  });
+
+  it('draws a PNG into a file of that name', async () => {
+    const { files } = await run('--picture', 'CHAIN.PNG');
+    expect(
+      Buffer.from(files.get('CHAIN.PNG') ?? '')
+        .subarray(1, 4)
+        .toString(),
+    ).toBe('PNG');
+  });
+
+  it('says so when there is nothing to draw, and ends as ever', async () => {
+    const { code, err, files } = await runCli(['diagnose', '--snapshot', healthy, '--picture', 'chain.svg']);
+    expect(code).toBe(0);
+    expect(err).toMatch(/no picture was drawn/);
+    expect(files.size).toBe(0);
+  });
+
+  it('refuses a file that is neither', async () => {
+    const { code, err } = await run('--picture', 'chain.gif');
+    expect(code).toBe(2);
+    expect(err).toMatch(/\.svg or \.png/);
+  });
+});

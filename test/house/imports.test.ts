@@ -95,6 +95,18 @@ const laws: Readonly<Record<string, Law>> = {
     rooms: ['src/surface.ts', 'src/deps.ts', 'src/ports.ts', 'src/body.ts', ...core],
     packages: ['node:http', 'node:crypto'],
   },
+  'src/picture/': {
+    rooms: [...edgeRooms, 'src/picture/'],
+    packages: [
+      '@hpcc-js/wasm-graphviz',
+      '@resvg/resvg-wasm',
+      'zod',
+      'node:child_process',
+      'node:fs/promises',
+      'node:url',
+      'node:stream/consumers',
+    ],
+  },
   'src/http.ts': { rooms: ['src/ports.ts'], packages: ['node:http', 'node:net'] },
   'src/metrics.ts': { rooms: [], packages: ['prom-client'] },
   'src/log.ts': { rooms: ['src/ports.ts'], packages: ['pino'] },

@@ -4,6 +4,7 @@ import { faults } from '../../src/faults/index.ts';
 import { KubeClient } from '../../src/kube/client.ts';
 import { readFiles } from '../../src/kube/files.ts';
 import { createReader } from '../../src/kube/reader.ts';
+import { toPng, toSvg } from '../../src/picture/draw.ts';
 import { remediations } from '../../src/remediations/index.ts';
 import type { KubeServer } from './kube-server.ts';
 
@@ -13,7 +14,7 @@ export interface Ran {
   readonly code: number;
   readonly out: string;
   readonly err: string;
-  readonly files: ReadonlyMap<string, string>;
+  readonly files: ReadonlyMap<string, string | Uint8Array>;
 }
 
 /** Runs one word of the command line with the real reader against a server, or with files alone. */
@@ -24,7 +25,7 @@ export async function runCli(
 ): Promise<Ran> {
   let out = '';
   let err = '';
-  const files = new Map<string, string>();
+  const files = new Map<string, string | Uint8Array>();
   const code = await runWord(args, {
     out: (text) => {
       out += text;
@@ -42,10 +43,11 @@ export async function runCli(
       );
     },
     openStore: () => Promise.reject(new Error('no database here')),
-    writeFile: (path, text) => {
-      files.set(path, text);
+    writeFile: (path, content) => {
+      files.set(path, content);
       return Promise.resolve();
     },
+    draw: (chain, format) => (format === 'png' ? toPng(chain) : toSvg(chain)),
   });
   return { code, out, err, files };
 }

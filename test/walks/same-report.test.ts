@@ -37,7 +37,8 @@ async function run(...args: readonly string[]): Promise<{ readonly code: number;
     catalogue: { faults, remediations },
     readFiles: (paths, options) => readFiles(paths, { ...options, clock: () => now }),
     openReader: async (context, onRaw) => openOneReader(settings, context, { clock, onRaw }),
-    writeFile: (path, text) => writeFile(path, text),
+    writeFile: (path, content) => writeFile(path, content),
+    draw: () => Promise.reject(new Error('nothing is drawn here')),
     openStore: () => Promise.reject(new Error('no database here')),
   });
   return { code, out: out.join('') };
