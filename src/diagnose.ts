@@ -2,6 +2,7 @@ import type { Cluster, Unread } from './domain/cluster.ts';
 import { Refused } from './domain/errors.ts';
 import type { Evidence, Fault, FindingDraft, FoundCause, Sentences } from './domain/fault.ts';
 import type { ObjectMeta } from './domain/objects.ts';
+import { mayStorageBlock, waitsForItsPods } from './domain/placement.ts';
 import { deletingForMs, isUnscheduled, isWaiting, unscheduledMs, waitedMs } from './domain/pod.ts';
 import { describeRef, type Ref, refKey, uniqueRefs } from './domain/ref.ts';
 import { type OfferDraft, type Remediation, safetyRank } from './domain/remediation.ts';
@@ -317,7 +318,8 @@ function blockedBy(plan: readonly PlannedWrite[], cluster: Cluster): string | nu
 
 /**
  * Objects of the scope that are visibly not well and that no finding explains: deleting for more than 15 minutes, a
- * claim Pending or a pod with claims waiting or without a node for more than 5, an attachment with an error. Progress and information explain, too.
+ * claim Pending or a pod with claims waiting or without a node for more than 5, an attachment with an error. Progress and
+ * information explain, too. What something else than storage keeps is not listed.
  */
 function findUnexplained(cluster: Cluster, scope: Scope, drafts: readonly Draft[]): Report['unexplained'] {
   const explained = new Set<string>();
@@ -340,7 +342,8 @@ function findUnexplained(cluster: Cluster, scope: Scope, drafts: readonly Draft[
   ];
   for (const object of each(groups)) {
     const deleting = deletingForMs(object, cluster.now);
-    if (deleting > minutes(15)) {
+    // A pod on a machine that is silent goes when that answers or is told dead; the node is what is wrong, not its storage.
+    if (deleting > minutes(15) && !isLeftToSilentNode(object, cluster)) {
       const held = object.finalizers.length === 0 ? 'no finalizers' : `finalizers ${object.finalizers.join(', ')}`;
       report(object, `deleting for ${duration(deleting)}; ${held}; checked: ${checkedFor(object.resource)}`);
     }
@@ -348,6 +351,7 @@ function findUnexplained(cluster: Cluster, scope: Scope, drafts: readonly Draft[
   for (const claim of scope.claims) {
     const age = cluster.now - claim.createdAt;
     if (claim.phase === 'Pending' && claim.deletedAt === undefined && age > minutes(5)) {
+      if (waitsForItsPods(claim, cluster)) continue;
       report(claim, `Pending for ${duration(age)}; checked: its class, its volume, its pods`);
     }
   }
@@ -360,7 +364,7 @@ function findUnexplained(cluster: Cluster, scope: Scope, drafts: readonly Draft[
   for (const pod of scope.pods) {
     if (!isUnscheduled(pod) || cluster.claimsOfPod(pod).length === 0) continue;
     const waited = unscheduledMs(pod, cluster.now);
-    if (waited > minutes(5))
+    if (waited > minutes(5) && mayStorageBlock(pod, cluster))
       report(pod, `without a node for ${duration(waited)}; checked: its claims and where its volumes are reachable`);
   }
   for (const attachment of scope.attachments) {
@@ -368,6 +372,11 @@ function findUnexplained(cluster: Cluster, scope: Scope, drafts: readonly Draft[
     if (error) report(attachment, `the storage backend answered: ${error.message}`);
   }
   return list;
+}
+
+function isLeftToSilentNode(object: ObjectMeta, cluster: Cluster): boolean {
+  const pod = object.resource === 'pods' ? cluster.findPod(object.namespace ?? '', object.name) : undefined;
+  return pod?.nodeName !== undefined && pod.finalizers.length === 0 && cluster.nodeState(pod.nodeName) === 'not-ready';
 }
 
 function* each<T>(groups: readonly (readonly T[])[]): Generator<T> {

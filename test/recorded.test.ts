@@ -228,6 +228,7 @@ describe('a recorded state whose grace times are over has its faults and no othe
     expect(findingsOf(report)[0]).toBe(findings[0]);
     expect(findingsOf(report).toSorted()).toEqual(findings.toSorted());
     expect(report.unknown).toEqual([]);
+    expect(report.unexplained).toEqual([]);
   });
 });
 

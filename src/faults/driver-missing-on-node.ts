@@ -3,8 +3,10 @@ import { getCommand, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { isDriverInstalled } from '../domain/csi.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
+import { fittingNodes } from '../domain/limits.ts';
 import { driverToMountWith, hasDriver, nodePluginsOn, otherNodesFor, waitingPods } from '../domain/mount.ts';
 import type { CsiNode, Node, Pod } from '../domain/objects.ts';
+import { isUnscheduled } from '../domain/pod.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
@@ -66,12 +68,15 @@ export const driverMissingOnNode = defineFault<'driver-missing-on-node', Facts>(
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const waits = waitingPods(cluster, scope, WAITS_AT_LEAST_MS).flatMap((pod) => missingDrivers(pod, cluster, scope));
-    for (const group of Map.groupBy(waits, ({ node, driver }) => `${node.name}\n${driver}`).values()) {
+    const groups = Map.groupBy(waits, keyOfWait);
+    const away = groups.size === 0 ? undefined : Map.groupBy(keptAway(cluster, scope), keyOfWait);
+    for (const [key, group] of groups) {
       const [first] = group;
       if (first)
         yield toFinding(
           first,
           group.map(({ pod }) => pod),
+          (away?.get(key) ?? []).map(({ pod }) => pod),
           cluster,
         );
     }
@@ -100,7 +105,27 @@ function missingDrivers(pod: Pod, cluster: Cluster, scope: Scope): readonly Wait
     .map((driver) => ({ pod, node, driver }));
 }
 
-function toFinding({ node, driver }: Wait, pods: readonly Pod[], cluster: Cluster): FindingDraft<Facts> {
+function keyOfWait({ node, driver }: Wait): string {
+  return `${node.name}\n${driver}`;
+}
+
+/** Pods without a node that the scheduler keeps away: on every node that would take them the driver is missing. */
+function keptAway(cluster: Cluster, scope: Scope): readonly Wait[] {
+  return scope.pods.filter(isUnscheduled).flatMap((pod) => {
+    const drivers = cluster.volumesOfPod(pod).flatMap((volume) => driverToMountWith(volume) ?? []);
+    const nodes = drivers.length === 0 ? [] : fittingNodes(pod, cluster);
+    return drivers
+      .filter((driver) => nodes.every((node) => !hasDriver(node.name, driver, cluster)))
+      .flatMap((driver) => nodes.map((node) => ({ pod, node, driver })));
+  });
+}
+
+function toFinding(
+  { node, driver }: Wait,
+  pods: readonly Pod[],
+  away: readonly Pod[],
+  cluster: Cluster,
+): FindingDraft<Facts> {
   const csiNode = cluster.findCsiNode(node.name);
   const plugins = nodePluginsOn(node.name, driver, cluster);
   const readyForMs = cluster.now - (node.ready?.changedAt ?? Number.NEGATIVE_INFINITY);
@@ -118,7 +143,7 @@ function toFinding({ node, driver }: Wait, pods: readonly Pod[], cluster: Cluste
         .flatMap((pod) => volumesOf(pod, driver, cluster))
         .flatMap((volume) => [volume.ref, attachmentOn(volume, node.name, cluster)?.ref ?? []].flat()),
     ],
-    affected: sufferers(pods, cluster),
+    affected: sufferers([...pods, ...away], cluster),
     restsOn: plugins.map((pod) => pod.ref),
     facts: {
       node: node.name,

@@ -29,7 +29,7 @@ export const mountFailed = defineFault<'mount-failed', Facts>({
   severity: 'critical',
   rank: 7,
   needs: readForMounts,
-  uses: ['events'],
+  uses: ['events', 'volumesnapshots'],
   words: {
     summary: (f) =>
       f.isProgress
