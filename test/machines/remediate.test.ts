@@ -1,48 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { Refused, Transient } from '../../src/domain/errors.ts';
 import { patchObject, toPlanned } from '../../src/domain/write.ts';
-import { type FaultPoint, faultPoints } from '../../src/fault-points.ts';
 import { remediate } from '../../src/remediate.ts';
-import { Crash, crashAt, type Guard, World } from '../support/execution.ts';
+import { type Guard, World } from '../support/execution.ts';
+import { executorPoints, runWithCrash } from './crash.ts';
 
 const signal = new AbortController().signal;
-const executorPoints = faultPoints.filter((point) => point.startsWith('executor.') && !point.includes('.in_'));
-
-/** Runs a process that ends at a point of the protocol, then others until nothing changes any more. */
-async function runWithCrash(world: World, point: FaultPoint, n: number): Promise<void> {
-  await crash(world, point, n);
-  for (let i = 0; i < 4; i += 1) {
-    world.nowMs += 60_000;
-    await remediate('pln-1', world.deps({ owner: `b${i}` }), signal);
-  }
-}
-
-/** The machine handles errors; a crash is none, so it must get through every catch. */
-async function crash(world: World, point: FaultPoint, n = 1): Promise<void> {
-  const frozen = new Error('the process is gone');
-  const hook = crashAt(point, n);
-  let isGone = false;
-  const deps = world.deps({
-    fault: (passed) => {
-      if (isGone) throw frozen;
-      try {
-        hook(passed);
-      } catch (error) {
-        isGone = true;
-        throw error;
-      }
-    },
-  });
-  const store = new Proxy(deps.store, {
-    get: (target, name): unknown => (isGone ? () => Promise.reject(frozen) : Reflect.get(target, name)),
-  });
-  try {
-    await remediate('pln-1', { ...deps, store }, signal);
-  } catch (error) {
-    if (!(error instanceof Crash) && error !== frozen) throw error;
-  }
-}
-
 describe('an approved plan', () => {
   it('is carried out in order, once, verified, and told as succeeded', async () => {
     const world = new World();

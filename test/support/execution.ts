@@ -3,18 +3,30 @@
  * memory with the same guards as the real one, and a checker of what must hold in the end. Each guard can be taken out,
  * to show that the checker sees it.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { applyPatch, type Operation } from 'rfc6902';
 import { z } from 'zod';
 import { Cluster } from '../../src/domain/cluster.ts';
 import { Refused } from '../../src/domain/errors.ts';
 import { emptyObjects, type JsonObject } from '../../src/domain/objects.ts';
 import { mayBecome, type Plan, type PlanState, type Step, type StepState } from '../../src/domain/plan.ts';
-import { defineRemediation } from '../../src/domain/remediation.ts';
+import { defineRemediation, type Remediation } from '../../src/domain/remediation.ts';
 import { digestOf } from '../../src/domain/report.ts';
-import { deleteObject, toPlanned, valueAt, type Write } from '../../src/domain/write.ts';
+import {
+  type DeleteWrite,
+  deleteObject,
+  effectOf,
+  fromPlanned,
+  type PlannedWrite,
+  toPlanned,
+  valueAt,
+  type Write,
+} from '../../src/domain/write.ts';
 import type { FaultHook, FaultPoint } from '../../src/fault-points.ts';
-import type { ClusterAccess, Fence, WriteResult } from '../../src/ports.ts';
+import { resourceOfRaw } from '../../src/kube/parse.ts';
+import type { ClusterAccess, ClusterWriter, Fence, WriteResult } from '../../src/ports.ts';
 import type { ExecutionStore, RemediateDeps } from '../../src/remediate.ts';
+import { toCluster } from './fixture.ts';
 
 /** Thrown by a fault point: the process is gone, whatever it was doing. */
 export class Crash extends Error {
@@ -24,6 +36,8 @@ export class Crash extends Error {
 export type Guard = 'read' | 'uid' | 'epoch' | 'compare-and-set' | 'intent';
 
 export interface Effect {
+  /** The step of the plan whose write it is, to the letter; undefined when it is none of them. */
+  readonly step: number | undefined;
   readonly verb: string;
   readonly name: string;
   readonly uid: string;
@@ -55,7 +69,9 @@ export class World {
   readonly intents: { step: number; auditId: string; epoch: number }[] = [];
   readonly history: PlanState[] = ['APPROVED'];
   /** Answers of the API server for the next real writes, instead of its own. `lost` means: done, and the reply is lost. */
-  readonly replies: (WriteResult | 'lost' | 'throttled')[] = [];
+  readonly replies: (WriteResult | 'own' | 'lost' | 'throttled')[] = [];
+  /** The same for dry runs. */
+  readonly dryRuns: (WriteResult | 'own')[] = [];
   dryRun: WriteResult = { kind: 'applied', object: undefined };
   clusterUid: string | null = CLUSTER_UID;
   paused = false;
@@ -77,9 +93,17 @@ export class World {
   #uids = 0;
 
   readonly without: ReadonlySet<Guard>;
+  readonly #given: Given | undefined;
 
-  constructor(options: { readonly without?: readonly Guard[] } = {}) {
+  constructor(options: { readonly without?: readonly Guard[]; readonly given?: Given } = {}) {
     this.without = new Set(options.without ?? []);
+    this.#given = options.given;
+    if (options.given) {
+      for (const object of options.given.objects) this.objects.set(keyOf(object), object);
+      this.clusterUid = this.snapshot().identity.uid;
+      this.plan = planOf(options.given, this.snapshot());
+      return;
+    }
     const uids = Array.from({ length: 2 }, (_, i) => this.#makePod(`p${i}`));
     this.plan = planFor(uids);
   }
@@ -113,7 +137,17 @@ export class World {
     return {
       name: 'prod',
       reader,
-      act: { reader, writer: { write: (write, options) => Promise.resolve(this.write(write, options)) } },
+      act: { reader, writer: this.#writerOf(false), backend: this.#writerOf(true) },
+    };
+  }
+
+  /** Each far end takes its own writes alone. */
+  #writerOf(isBackend: boolean): ClusterWriter {
+    return {
+      write: (write, options) => {
+        if ((write.resource === 'backendvolumes') !== isBackend) throw new TypeError('it is sent to the wrong far end');
+        return Promise.resolve(this.write(write, options));
+      },
     };
   }
 
@@ -124,6 +158,7 @@ export class World {
   }
 
   snapshot(): Cluster {
+    if (this.#given) return toCluster([...this.objects.values()], { now: this.nowMs });
     return new Cluster({
       identity: { name: 'prod', uid: CLUSTER_UID },
       now: this.nowMs,
@@ -137,11 +172,12 @@ export class World {
   write(write: Write, { auditId, dryRun }: { readonly auditId: string; readonly dryRun: boolean }): WriteResult {
     if (dryRun) {
       this.onDryRun();
-      return this.dryRun;
+      const answer = this.dryRuns.shift();
+      return answer === undefined || answer === 'own' ? this.dryRun : answer;
     }
     const scripted = this.replies.shift();
     if (scripted === 'throttled') return { kind: 'unknown', says: '429' };
-    if (scripted !== undefined && scripted !== 'lost') return scripted;
+    if (scripted !== undefined && scripted !== 'own' && scripted !== 'lost') return scripted;
     const result = this.#apply(write, auditId);
     return scripted === 'lost' ? { kind: 'unknown', says: 'connection reset' } : result;
   }
@@ -150,19 +186,56 @@ export class World {
     const key = `${write.resource}/${write.namespace ?? ''}/${write.name}`;
     const live = this.objects.get(key);
     const uid = uidOf(live);
+    const step = this.plan.steps.find((one) => isDeepStrictEqual(one.write, toPlanned(write)))?.no;
+    if (write.verb === 'create') {
+      if (live !== undefined) return { kind: 'conflict', says: 'already exists' };
+      const made = withMeta(write.body, { uid: this.#nextUid() });
+      this.effects.push({ step, verb: write.verb, name: write.name, uid: uidOf(made) ?? '', auditId });
+      this.objects.set(key, made);
+      return { kind: 'applied', object: made };
+    }
     if (live === undefined || uid === undefined) return { kind: 'notFound', says: 'not found' };
     if (uid !== write.uid && !this.without.has('uid'))
       return { kind: 'conflict', says: 'the UID in the precondition does not match' };
-    this.effects.push({ verb: write.verb, name: write.name, uid, auditId });
     if (write.verb === 'patch') {
       const copy = structuredClone(live) as JsonObject;
-      applyPatch(copy, write.body as unknown as Operation[]);
-      this.objects.set(key, copy);
+      // The API server's `test` for null holds where there is nothing.
+      const body = write.body.filter(
+        (one) => one.op !== 'test' || one.value !== null || valueAt(live, one.path) !== undefined,
+      );
+      const failed = applyPatch(copy, body as unknown as Operation[]).find((error) => error !== null);
+      if (failed) return { kind: 'invalid', says: failed.message };
+      this.effects.push({ step, verb: write.verb, name: write.name, uid, auditId });
+      if (isGoing(copy) && finalizersOf(copy).length === 0) this.objects.delete(key);
+      else this.objects.set(key, copy);
       return { kind: 'applied', object: copy };
     }
+    this.effects.push({ step, verb: write.verb, name: write.name, uid, auditId });
+    return this.#delete(write, key, live);
+  }
+
+  /** Others' finalizers keep the object; Kubernetes' own protection goes at once where nobody uses it. */
+  #delete(write: DeleteWrite, key: string, live: JsonObject): WriteResult {
+    const held = finalizersOf(live).filter((finalizer) => !/^kubernetes\.io\/pvc?-protection$/.test(finalizer));
+    if (held.length > 0) {
+      const going = withMeta(live, {
+        deletionTimestamp: '2026-11-30T12:00:00Z',
+        deletionGracePeriodSeconds: write.body.gracePeriodSeconds ?? 0,
+      });
+      this.objects.set(key, going);
+      return { kind: 'applied', object: going };
+    }
     this.objects.delete(key);
-    if (this.remakes) this.#makePod(write.name);
+    if (this.remakes && write.resource === 'pods') {
+      if (this.#given) this.objects.set(key, withMeta(live, { uid: this.#nextUid() }));
+      else this.#makePod(write.name);
+    }
     return { kind: 'applied', object: undefined };
+  }
+
+  #nextUid(): string {
+    this.#uids += 1;
+    return `uid-made-${this.#uids}`;
   }
 
   get store(): ExecutionStore {
@@ -240,7 +313,7 @@ export class World {
         personNow: (user) => Promise.resolve(personOf(user)),
       },
       clusters: new Map([['prod', this.access]]),
-      remediations: [deleteTwoPods],
+      remediations: [this.#given ? withoutWaiting(this.#given.remediation) : deleteTwoPods],
       clock: { now: () => this.nowMs },
       log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
       owner: options.owner ?? 'a',
@@ -257,13 +330,17 @@ export class World {
   broken(): readonly string[] {
     const faults: string[] = [];
     const planned = new Set(this.plan.steps.map((step) => step.write.uid));
-    for (const effect of this.effects)
-      if (!planned.has(effect.uid)) faults.push(`effect on ${effect.uid}, which is in no plan`);
+    for (const effect of this.effects) {
+      if (effect.step === undefined) faults.push(`effect on ${effect.name}, which is in no plan`);
+      if (effect.verb !== 'create' && !planned.has(effect.uid))
+        faults.push(`effect on ${effect.uid}, which is in no plan`);
+    }
     for (const step of this.plan.steps) {
-      const count = this.effects.filter((effect) => effect.uid === step.write.uid).length;
+      const count = this.effects.filter((effect) => effect.step === step.no).length;
       if (count > 1) faults.push(`step ${step.no} happened ${count} times`);
-      const isLeft = [...this.objects.values()].some((object) => uidOf(object) === step.write.uid);
-      if (isLeft && this.plan.state === 'SUCCEEDED') faults.push(`step ${step.no} is lost`);
+      const live = this.objects.get(`${step.write.resource}/${step.write.namespace ?? ''}/${step.write.name}`);
+      const isLost = count === 0 && effectOf(fromPlanned(step.write), live) !== 'applied';
+      if (isLost && this.plan.state === 'SUCCEEDED') faults.push(`step ${step.no} is lost`);
     }
     for (const effect of this.effects) {
       if (!this.intents.some((intent) => intent.auditId === effect.auditId))
@@ -273,7 +350,7 @@ export class World {
     if (epochs.some((epoch, i) => i > 0 && epoch < (epochs[i - 1] ?? 0)))
       faults.push('an older owner went on after a newer one');
     for (const step of this.plan.steps) {
-      const isDone = this.effects.some((effect) => effect.uid === step.write.uid);
+      const isDone = this.effects.some((effect) => effect.step === step.no);
       if (isDone && step.state === 'REFUSED') faults.push(`step ${step.no} happened and is told as refused`);
     }
     if (this.claims.some((claim) => claim.atMs < claim.earlierEndsMs)) faults.push('two owners at the same time');
@@ -310,9 +387,49 @@ function personOf(user: string) {
   };
 }
 
+/** A remediation of the catalogue in the state of a fixture. */
+export interface Given {
+  readonly remediation: Remediation;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly objects: readonly JsonObject[];
+}
+
+/** What must follow between and after the writes is the cluster's; the machine is shown it as done. */
+function withoutWaiting(remediation: Remediation): Remediation {
+  return { ...remediation, settled: () => true, verify: () => 'done' };
+}
+
+const named = z.object({ metadata: z.object({ name: z.string(), namespace: z.string().nullish() }) });
+
+function keyOf(object: JsonObject): string {
+  const { metadata } = named.parse(object);
+  return `${resourceOfRaw(object) ?? ''}/${metadata.namespace ?? ''}/${metadata.name}`;
+}
+
+function withMeta(object: JsonObject, more: JsonObject): JsonObject {
+  const metadata = valueAt(object, '/metadata');
+  return {
+    ...object,
+    metadata: { ...(typeof metadata === 'object' && !Array.isArray(metadata) ? metadata : {}), ...more },
+  };
+}
+
+function finalizersOf(object: JsonObject): readonly string[] {
+  return z.array(z.string()).catch([]).parse(valueAt(object, '/metadata/finalizers'));
+}
+
+function isGoing(object: JsonObject): boolean {
+  return valueAt(object, '/metadata/deletionTimestamp') !== undefined;
+}
+
 function uidOf(object: JsonObject | undefined): string | undefined {
   const uid = object && valueAt(object, '/metadata/uid');
   return typeof uid === 'string' ? uid : undefined;
+}
+
+function planOf({ remediation, params }: Given, cluster: Cluster): Plan {
+  const writes = remediation.plan(params, cluster).map(toPlanned);
+  return toPlan(remediation.id, params, writes, cluster.identity.uid ?? '');
 }
 
 function planFor(uids: readonly string[]): Plan {
@@ -320,7 +437,16 @@ function planFor(uids: readonly string[]): Plan {
   const writes = uids.map((uid, i) =>
     toPlanned(deleteObject({ resource: 'pods', namespace: 'shop', name: `p${i}`, uid })),
   );
-  const digest = digestOf({ cluster: CLUSTER_UID, remediation: 'delete-two-pods', params, plan: writes });
+  return toPlan('delete-two-pods', params, writes, CLUSTER_UID);
+}
+
+function toPlan(
+  remediation: string,
+  params: Readonly<Record<string, unknown>>,
+  writes: readonly PlannedWrite[],
+  clusterUid: string,
+): Plan {
+  const digest = digestOf({ cluster: clusterUid, remediation, params, plan: writes });
   const vote = { decision: 'approve' as const, digest, proofs: {}, reason: 'because', at: '2026-11-30T12:00:00Z' };
   return {
     id: 'pln-1',
@@ -328,8 +454,8 @@ function planFor(uids: readonly string[]): Plan {
     finding: 'f1',
     fault: 'multi-attach-node-down',
     cluster: 'prod',
-    clusterUid: CLUSTER_UID,
-    remediation: 'delete-two-pods',
+    clusterUid,
+    remediation,
     params,
     title: 'Delete two pods',
     writes,
