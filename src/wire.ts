@@ -61,6 +61,8 @@ export const randomIds: Ids = {
 /** Far ends that the playground and tests put in place of a cluster's own. */
 export interface Overrides {
   readonly backend?: BackendAccess;
+  /** Clusters in place of those that the settings name. */
+  readonly clusters?: ReadonlyMap<string, ClusterAccess>;
 }
 
 const SLACK_API_URL = 'https://slack.com/api/';
@@ -90,7 +92,7 @@ export async function start(config: Config, log: Log, overrides: Overrides = {})
     const { slack } = config;
     const apiUrl = slack.apiUrl ?? SLACK_API_URL;
     const chat = createChat({ token: slack.botToken, apiUrl }, { clock: systemClock, log });
-    const clusters = clustersOf(config, overrides);
+    const clusters = overrides.clusters ?? clustersOf(config, overrides);
     const deps: Deps = {
       store,
       queue,

@@ -4,9 +4,11 @@ import { parseAllDocuments } from 'yaml';
 
 const folder = fileURLToPath(new URL('../recorded/', import.meta.url));
 
-/** Every recorded file, as `<scenario>/<moment>`. */
+/** Every recorded file, as `<scenario>/<moment>`; `cluster/` holds what the scenarios of `test/cluster` recorded. */
 export function recordedFiles(): readonly string[] {
-  const scenarios = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const scenarios = readdirSync(folder, { withFileTypes: true }).filter(
+    (entry) => entry.isDirectory() && entry.name !== 'cluster',
+  );
   return scenarios
     .flatMap(({ name }) => readdirSync(`${folder}${name}`).map((file) => `${name}/${file.replace(/\.yaml$/, '')}`))
     .toSorted();

@@ -1,0 +1,167 @@
+import { expect } from 'vitest';
+import { requirementOf } from '../../../src/domain/approval.ts';
+import type { Cluster } from '../../../src/domain/cluster.ts';
+import type { Incident } from '../../../src/domain/incident.ts';
+import type { Plan } from '../../../src/domain/plan.ts';
+import { minutes } from '../../../src/domain/time.ts';
+import { describePlanned, describeRequest, isBodyOf, isEffect } from './audit.ts';
+import type { Bed } from './bed.ts';
+import { diagnoseAll } from './diagnosis.ts';
+import type { House } from './house.ts';
+import { textAt } from './objects.ts';
+import { record } from './record.ts';
+import { lineOfExpected, linesOf, unnamed } from './report.ts';
+import type { Expected, Provoked, Repair, Scenario } from './scenario.ts';
+
+/** How far a scenario has come; a row of the table at the end. */
+export interface Progress {
+  readonly id: string;
+  readonly kind: Scenario['kind'];
+  readonly faults: readonly string[];
+  readonly remediations: readonly string[];
+  provoked: boolean;
+  diagnosed: boolean;
+  /** Null where nothing is to be repaired. */
+  repaired: boolean | null;
+  /** Whether the API server has seen the writes of the plans and no others. */
+  audited: boolean;
+  seconds: number;
+}
+
+export function beginOf({ id, kind, faults, repairs = [] }: Scenario): Progress {
+  const remediations = repairs.map(({ remediation }) => remediation);
+  const repaired = repairs.length === 0 ? null : false;
+  return { id, kind, faults, remediations, provoked: false, diagnosed: false, repaired, audited: false, seconds: 0 };
+}
+
+/** One scenario from its first object to the witness of the audit log. Throws at the first thing that is not as it must be. */
+export async function runScenario(
+  scenario: Scenario,
+  bed: Bed,
+  house: House,
+  progress: Progress,
+  options: { readonly isRecording: boolean },
+): Promise<void> {
+  house.plug(bed);
+  try {
+    const provoked = await scenario.provoke(bed);
+    progress.provoked = true;
+    bed.moveClock(provoked.laterMs ?? minutes(20));
+    const incident = await checkDiagnosis(scenario, provoked, bed, house, options.isRecording);
+    progress.diagnosed = true;
+    const plans = await repairAll(scenario, incident, bed, house);
+    await scenario.recovered?.(bed);
+    if (progress.repaired !== null) progress.repaired = true;
+    await checkAudit(bed, house, incident, plans);
+    progress.audited = true;
+    await checkBackend(scenario, bed);
+    const left = await scenario.left?.(bed);
+    if (left !== undefined || plans.length > 0) await checkEverywhere(left ?? [], bed, 'at the end');
+  } finally {
+    house.unplug(bed);
+  }
+}
+
+/** Asked in Slack for the scope, and read for the whole cluster: the same cause, and nobody else is accused. */
+async function checkDiagnosis(
+  scenario: Scenario,
+  { scope, found, everywhere = found }: Provoked,
+  bed: Bed,
+  house: House,
+  isRecording: boolean,
+): Promise<Incident> {
+  const incident = await house.diagnose(bed.name, scope);
+  expect(linesOf(incident.report), `diagnosis of ${scope}`).toEqual(found.map(lineOfExpected));
+  expect(unnamed(incident.report, found), `diagnosis of ${scope}`).toEqual([]);
+  const { cluster, objects } = await checkEverywhere(everywhere, bed, 'of the whole cluster');
+  const shown = new Set([...found, ...everywhere].map(({ fault }) => fault));
+  if (scenario.kind === 'fault')
+    expect(
+      scenario.faults.filter((fault) => !shown.has(fault)),
+      'faults that were to be shown',
+    ).toEqual([]);
+  if (scenario.kind === 'look-alike')
+    expect(
+      scenario.faults.filter((fault) =>
+        everywhere.some((one) => one.fault === fault && one.verdict !== 'progress' && one.offers?.length),
+      ),
+      'faults that it must not be taken for',
+    ).toEqual([]);
+  if (isRecording)
+    await record(scenario.id, cluster, objects, {
+      scope,
+      found: found.map(lineOfExpected),
+      everywhere: everywhere.map(lineOfExpected).toSorted(),
+    });
+  return incident;
+}
+
+async function checkEverywhere(
+  expected: readonly Expected[],
+  bed: Bed,
+  when: string,
+): Promise<{ readonly cluster: Cluster; readonly objects: readonly unknown[] }> {
+  const { report, ...read } = await diagnoseAll(bed);
+  expect(linesOf(report).toSorted(), `findings ${when}`).toEqual(expected.map(lineOfExpected).toSorted());
+  return read;
+}
+
+async function repairAll(scenario: Scenario, first: Incident, bed: Bed, house: House): Promise<readonly Plan[]> {
+  const done: Plan[] = [];
+  let incident = first;
+  for (const [i, repair] of (scenario.repairs ?? []).entries()) {
+    await repair.before?.(bed);
+    if (i > 0 || repair.before) incident = await house.recheck(incident);
+    done.push(await repairOnce(repair, incident, house));
+  }
+  return done;
+}
+
+async function repairOnce(repair: Repair, incident: Incident, house: House): Promise<Plan> {
+  const plans = await house.plansOf(incident);
+  const plan = plans.find(
+    ({ state, remediation, title }) =>
+      state === 'AWAITING_APPROVAL' && remediation === repair.remediation && (repair.title?.test(title) ?? true),
+  );
+  if (!plan) {
+    const offered = plans.map(({ remediation, title, state }) => `${remediation} “${title}” ${state}`);
+    throw new Error(`no plan of ${repair.remediation} waits; there are:\n${offered.join('\n')}`);
+  }
+  await house.approve(plan, requirementOf(plan.risk).people, repair.proofs);
+  const ended = await house.ended(plan);
+  expect({ state: ended.state, why: ended.stateReason }, plan.title).toMatchObject({
+    state: repair.ends ?? 'SUCCEEDED',
+  });
+  return ended;
+}
+
+/** The API server has seen the writes of the plans from the acting account, in their order, each once, and no others. */
+async function checkAudit(bed: Bed, house: House, incident: Incident, plans: readonly Plan[]): Promise<void> {
+  const effects = (await bed.audit.ofTheBot()).filter(isEffect);
+  const done = plans.flatMap(({ steps }) => steps.filter(({ state }) => state === 'DONE').map(({ write }) => write));
+  // What is changed in the storage system itself passes no API server.
+  const planned = done.filter(({ resource }) => resource !== 'backendvolumes');
+  expect(effects.map(describeRequest), 'writes in the audit log').toEqual(planned.map(describePlanned));
+  const others = effects.filter(({ requestObject }, i) => {
+    const write = planned[i];
+    return !write || !isBodyOf(write, requestObject);
+  });
+  expect(others, 'writes whose body is not the planned one').toEqual([]);
+  const trail = (await house.auditOf(incident)).map(({ body }) => body).join('\n');
+  const untold = effects.filter(({ auditID }) => !trail.includes(auditID));
+  expect(untold, "writes that the bot's own trail does not tell of").toEqual([]);
+}
+
+/** The storage system is the referee: who has written where, and what nobody remembers any more. */
+async function checkBackend(scenario: Scenario, bed: Bed): Promise<void> {
+  const harm = await bed.disks.harm();
+  expect([...new Set(harm.map(({ kind }) => kind))].toSorted(), `harm: ${JSON.stringify(harm)}`).toEqual(
+    [...(scenario.harm ?? [])].toSorted(),
+  );
+  const handles = new Set((await bed.api.list('pv')).map((volume) => textAt(volume, 'spec.csi.volumeHandle')));
+  const forgotten = (await bed.disks.volumes()).filter(({ handle }) => !handles.has(handle));
+  expect(
+    forgotten.map(({ name }) => name),
+    'volumes that no PV names',
+  ).toHaveLength(scenario.leaks ?? 0);
+}

@@ -1,0 +1,63 @@
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, inject, it } from 'vitest';
+import { type Bed, startBed } from './bed/bed.ts';
+import { type House, startScenarioHouse } from './bed/house.ts';
+import { beginOf, runScenario } from './bed/run.ts';
+import type { Scenario } from './bed/scenario.ts';
+import { loadScenarios } from './bed/scenarios.ts';
+
+const WITHIN_SECONDS = 240;
+/** Starting a cluster on a machine that is busy with another one. */
+const START_SECONDS = 120;
+
+const { programs, whyNot, results, kept } = inject('testbed');
+const scenarios = await loadScenarios();
+let house: House;
+const playing = new Set<Promise<void>>();
+
+beforeAll(async () => {
+  if (programs !== null) house = await startScenarioHouse(scenarios.map(({ id }) => id));
+});
+afterAll(async () => {
+  // A scenario whose time is over is told as failed before its cluster is taken down.
+  await Promise.allSettled(playing);
+  await house?.close();
+});
+
+describe.concurrent('a storage fault that real controllers made', () => {
+  for (const scenario of scenarios) {
+    const seconds = (scenario.withinSeconds ?? WITHIN_SECONDS) + START_SECONDS;
+    it(`${scenario.id}: ${scenario.title}`, { timeout: seconds * 1000 }, async (context) => {
+      if (programs === null) return context.skip(whyNot);
+      const play = playOne(scenario, programs, context.signal);
+      playing.add(play);
+      await play;
+    });
+  }
+});
+
+async function playOne(scenario: Scenario, folder: string, signal: AbortSignal): Promise<void> {
+  const progress = beginOf(scenario);
+  const began = performance.now();
+  let bed: Bed | undefined;
+  try {
+    bed = await startBed(scenario.id, folder, scenario.bed);
+    const tooLate = new Promise<never>((_, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('its time was over')), { once: true });
+    });
+    await Promise.race([
+      runScenario(scenario, bed, house, progress, { isRecording: process.env['RECORD'] === '1' }),
+      tooLate,
+    ]);
+  } catch (error) {
+    const place = join(kept, scenario.id);
+    await bed?.keep(place).catch(() => undefined);
+    if (error instanceof Error) error.message += `\nKept in ${place}`;
+    throw error;
+  } finally {
+    await bed?.close();
+    progress.seconds = Math.round((performance.now() - began) / 1000);
+    appendFileSync(results, `${JSON.stringify(progress)}\n`);
+  }
+}
