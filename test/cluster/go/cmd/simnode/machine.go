@@ -41,7 +41,7 @@ func configuration(m machine) (*kubeletconfig.KubeletConfiguration, error) {
 	config.LocalStorageCapacityIsolation = false
 	config.MakeIPTablesUtilChains = false
 	config.FailSwapOn = false
-	config.MaxOpenFiles = 65536
+	config.MaxOpenFiles = 4096
 
 	// The pretended disk has no size: nothing may be judged by how full it is.
 	config.EvictionHard = map[string]string{}
