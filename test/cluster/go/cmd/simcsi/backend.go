@@ -571,7 +571,7 @@ func (b *backend) capacity(driver string) int64 {
 		return 1 << 50
 	}
 
-	return max(free, 0)
+	return free
 }
 
 func (b *backend) addNode(n node) {
@@ -746,7 +746,7 @@ func (b *backend) free(driver string) (int64, bool) {
 		}
 	}
 
-	return pool, true
+	return max(pool, 0), true
 }
 
 // zone is the best one allowed, or else the first that the driver has a machine in.
