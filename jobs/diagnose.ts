@@ -1,6 +1,7 @@
 import { closest, distance } from 'fastest-levenshtein';
 import type { Deps } from '../src/deps.ts';
 import { diagnose as judge, needsOf } from '../src/diagnose.ts';
+import { chainOf, type FindingChain } from '../src/domain/chain.ts';
 import type { Cluster } from '../src/domain/cluster.ts';
 import { Refused, Transient } from '../src/domain/errors.ts';
 import { afterDiagnosis, type Incident } from '../src/domain/incident.ts';
@@ -26,6 +27,7 @@ export async function diagnose(incidentId: string, deps: Deps, signal: AbortSign
     await deps.store.recordDiagnosis({
       incident: incident.id,
       report,
+      chains: chainsOf(report, cluster, deps),
       asked: incident.diagnoses,
       plans: plansOf(incident, report, deps),
       ...afterDiagnosis(report),
@@ -41,6 +43,23 @@ export async function diagnose(incidentId: string, deps: Deps, signal: AbortSign
 /** Many may ask at the same time: one diagnosis answers them all, and the wake-ups of the others find nothing to do. */
 function isDue({ diagnoses, answered, recheckAt }: Incident, now: number): boolean {
   return diagnoses > answered || (recheckAt !== null && Date.parse(recheckAt) <= now);
+}
+
+/** Pictures in one thread: those of the leading causes. More would push the words away. */
+const MOST_PICTURES = 3;
+
+/** What the thread draws. A mistake in it costs the picture, never the diagnosis. */
+function chainsOf(report: Report, cluster: Cluster, deps: Deps): readonly FindingChain[] {
+  const causes = report.findings.filter(({ causedBy }) => causedBy === null).slice(0, MOST_PICTURES);
+  try {
+    return causes.flatMap((finding) => {
+      const chain = chainOf(finding, cluster);
+      return chain ? [{ finding: finding.id, chain }] : [];
+    });
+  } catch (error) {
+    deps.log.error('the chain of a finding could not be made', { error: String(error) });
+    return [];
+  }
 }
 
 async function giveUp(incident: Incident, problem: string, deps: Deps): Promise<void> {

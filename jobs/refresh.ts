@@ -1,27 +1,48 @@
 import { createHash } from 'node:crypto';
-import type { Deps } from '../src/deps.ts';
-import { Transient } from '../src/domain/errors.ts';
+import { Refused, Transient } from '../src/domain/errors.ts';
 import type { Incident } from '../src/domain/incident.ts';
 import type { Plan } from '../src/domain/plan.ts';
 import { canonicalText } from '../src/domain/report.ts';
-import type { ChatMessage, PostedMessage } from '../src/ports.ts';
-import { findingGone, findingMessages } from '../src/slack/views/findings.ts';
+import type { Chat, ChatMessage, PostedMessage, Store } from '../src/ports.ts';
+import { findingGone, findingMessages, type Pictures } from '../src/slack/views/findings.ts';
 import { incidentMessage } from '../src/slack/views/incident.ts';
 import { planMessage } from '../src/slack/views/plan.ts';
+import { findPictures, makePictures, type PictureDeps } from './pictures.ts';
+
+/** What bringing a thread up to date needs. */
+export interface RefreshDeps extends PictureDeps {
+  readonly store: PictureDeps['store'] &
+    Pick<
+      Store,
+      | 'beginRefresh'
+      | 'endRefresh'
+      | 'findIncident'
+      | 'plansOfIncident'
+      | 'findMessages'
+      | 'saveMessage'
+      | 'recordThread'
+    >;
+  readonly chat: PictureDeps['chat'] & Pick<Chat, 'post' | 'update'>;
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+}
 
 interface Wanted {
   readonly key: string;
   readonly message: ChatMessage;
+  /** The same without its picture, for when Slack refuses that. */
+  readonly plain?: ChatMessage;
 }
 
 const HEAD = 'head';
 const LONGEST_WAIT_MS = 30_000;
+/** Slack goes on working on an upload after it has said yes; until then it refuses messages that show it. */
+const UPLOAD_PAUSES_MS = [500, 1500, 3000];
 
 /**
  * Brings a thread to what the tables say: renders every message, posts what is new and edits what differs. Running it
  * again posts nothing again; state that changed meanwhile raises `wanted`, and the sweep comes back.
  */
-export async function refresh(incidentId: string, deps: Deps, signal: AbortSignal): Promise<void> {
+export async function refresh(incidentId: string, deps: RefreshDeps, signal: AbortSignal): Promise<void> {
   const turn = await deps.store.beginRefresh(incidentId);
   const incident = turn && (await deps.store.findIncident(incidentId));
   if (!turn || !incident) return;
@@ -36,14 +57,31 @@ export async function refresh(incidentId: string, deps: Deps, signal: AbortSigna
     signal,
   );
   if (incident.thread === null) await deps.store.recordThread(incidentId, head);
-  for (const wanted of replies(incident, plans, [...posted.keys()]))
-    await show(wanted, head, incident, posted, deps, signal);
+  const { known, missing } = await findPictures(incident, deps);
+  const showAll = async (pictures: Pictures, pausesMs: readonly number[]) => {
+    for (const wanted of replies(incident, plans, [...posted.keys()], pictures))
+      await show(wanted, head, incident, posted, deps, signal, pausesMs);
+  };
+  await showAll(known, []);
+  // The words come first: nobody waits for a drawing.
+  const made = await makePictures(missing, incident, deps, signal);
+  if (made.size > 0) await showAll(new Map([...known, ...made]), UPLOAD_PAUSES_MS);
   await deps.store.endRefresh(incidentId, turn.wanted);
 }
 
 /** Everything below the first message: findings, those that are gone, and plans that somebody has touched. */
-function replies(incident: Incident, plans: readonly Plan[], postedKeys: readonly string[]): readonly Wanted[] {
-  const findings = incident.state === 'resolved' ? [] : findingMessages(incident, plans);
+function replies(
+  incident: Incident,
+  plans: readonly Plan[],
+  postedKeys: readonly string[],
+  pictures: Pictures,
+): readonly Wanted[] {
+  const isOver = incident.state === 'resolved';
+  const plain = new Map(isOver ? [] : findingMessages(incident, plans).map(({ key, message }) => [key, message]));
+  const findings = (isOver ? [] : findingMessages(incident, plans, pictures)).map(({ key, finding, message }) => {
+    const without = plain.get(key);
+    return { key, message, ...(without && pictures.has(finding.id) ? { plain: without } : {}) };
+  });
   const present = new Set(findings.map(({ key }) => key));
   const gone = postedKeys.filter((key) => key.startsWith('finding/') && !present.has(key));
   return [
@@ -73,27 +111,52 @@ async function show(
   wanted: Wanted,
   thread: string | null,
   incident: Incident,
-  posted: ReadonlyMap<string, PostedMessage>,
-  deps: Deps,
+  posted: Map<string, PostedMessage>,
+  deps: RefreshDeps,
+  signal: AbortSignal,
+  pausesMs: readonly number[] = [],
+): Promise<string> {
+  try {
+    return await showOne(wanted, thread, incident, posted, deps, signal);
+  } catch (error) {
+    if (!(error instanceof Refused) || !wanted.plain) throw error;
+    const [pauseMs, ...later] = pausesMs;
+    if (pauseMs === undefined)
+      return showOne({ key: wanted.key, message: wanted.plain }, thread, incident, posted, deps, signal);
+    await deps.sleep(pauseMs, signal);
+    return show(wanted, thread, incident, posted, deps, signal, later);
+  }
+}
+
+async function showOne(
+  wanted: Wanted,
+  thread: string | null,
+  incident: Incident,
+  posted: Map<string, PostedMessage>,
+  deps: RefreshDeps,
   signal: AbortSignal,
 ): Promise<string> {
   const hash = createHash('sha256').update(canonicalText(wanted.message)).digest('hex');
+  const save = async (message: PostedMessage) => {
+    await deps.store.saveMessage(incident.id, message);
+    posted.set(message.key, message);
+  };
   const before = posted.get(wanted.key);
   if (before?.ts && before.hash === hash) return before.ts;
   const channel = before?.channel ?? incident.channel;
   const ts = before?.ts;
   if (ts) {
     await patiently(() => deps.chat.update(channel, ts, wanted.message, signal), deps, signal);
-    await deps.store.saveMessage(incident.id, { key: wanted.key, channel, ts, hash });
+    await save({ key: wanted.key, channel, ts, hash });
     return ts;
   }
   const sent = await patiently(() => deps.chat.post(channel, thread, wanted.message, signal), deps, signal);
-  await deps.store.saveMessage(incident.id, { key: wanted.key, channel: sent.channel, ts: sent.ts, hash });
+  await save({ key: wanted.key, channel: sent.channel, ts: sent.ts, hash });
   return sent.ts;
 }
 
 /** Slack says how long to wait; a short wait is better than starting the thread over. */
-async function patiently<T>(call: () => Promise<T>, deps: Deps, signal: AbortSignal): Promise<T> {
+async function patiently<T>(call: () => Promise<T>, deps: RefreshDeps, signal: AbortSignal): Promise<T> {
   try {
     return await call();
   } catch (error) {

@@ -1,12 +1,13 @@
 import type { Catalogue } from './diagnose.ts';
 import type { FaultHook } from './fault-points.ts';
-import type { Chat, Clock, ClusterAccess, Ids, Log, Queue, Store } from './ports.ts';
+import type { Chat, Clock, ClusterAccess, Ids, Log, Painter, Queue, Store } from './ports.ts';
 
 /** Everything a job may use. Made by `wire.ts`, or by a test with fakes at the edges. */
 export interface Deps {
   readonly store: Store;
   readonly queue: Queue;
   readonly chat: Chat;
+  readonly painter: Painter;
   /** By configured name, in the order of configuration. */
   readonly clusters: ReadonlyMap<string, ClusterAccess>;
   readonly catalogue: Catalogue;

@@ -3,8 +3,10 @@
  * alone. Every call that leaves the process takes an `AbortSignal` and has a deadline of its own; what it may throw is
  * `Refused`, `Transient` or `Uncertain` (domain/errors.ts), anything else is a bug.
  */
+
 import type { KnownPerson } from './domain/approval.ts';
 import type { AuditEvent, AuditRow } from './domain/audit.ts';
+import type { Chain, FindingChain } from './domain/chain.ts';
 import type { Cluster, ClusterIdentity } from './domain/cluster.ts';
 import type { InboxEntry, Request } from './domain/inbox.ts';
 import type { Incident } from './domain/incident.ts';
@@ -156,10 +158,20 @@ export interface Chat {
     message: { readonly text: string; readonly blocks: Blocks },
     signal: AbortSignal,
   ): Promise<void>;
+  /**
+   * Gives Slack a picture and returns its id. Nobody sees it until a message shows it, so a second upload of the same is
+   * only waste. Throws `Refused` when the app may not upload.
+   */
+  upload(picture: { readonly name: string; readonly png: Uint8Array }, signal: AbortSignal): Promise<string>;
   /** Who somebody is, at most a minute old: for answers at the door. */
   person(user: string, signal: AbortSignal): Promise<KnownPerson>;
   /** The same, asked of Slack now: for the moments at which a vote is counted and a plan starts. */
   personNow(user: string, signal: AbortSignal): Promise<KnownPerson>;
+}
+
+/** Draws the chain of a finding. Throws `Transient` when it cannot. */
+export interface Painter {
+  png(chain: Chain, signal: AbortSignal): Promise<Uint8Array>;
 }
 
 export const jobKinds = ['intake', 'diagnose', 'remediate', 'refresh'] as const;
@@ -269,6 +281,8 @@ export interface Store {
   recordDiagnosis(input: {
     readonly incident: string;
     readonly report: Report;
+    /** What of it the thread draws; nothing when left out. */
+    readonly chains?: readonly FindingChain[];
     readonly plans: readonly NewPlan[];
     readonly state: Incident['state'];
     readonly recheckSeconds: number | undefined;
@@ -355,6 +369,10 @@ export interface Store {
   endRefresh(incident: string, shown: number): Promise<void>;
   findMessages(incident: string): Promise<readonly PostedMessage[]>;
   saveMessage(incident: string, message: PostedMessage): Promise<void>;
+  /** The files of those pictures that Slack has, by hash. */
+  findPictures(hashes: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** The first wins: a second upload of one picture is never shown. */
+  savePicture(hash: string, file: string): Promise<void>;
 
   // --- the rest
   /**

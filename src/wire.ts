@@ -17,6 +17,7 @@ import { type Health, type HttpListener, listen } from './http.ts';
 import { openClusters } from './kube/clusters.ts';
 import type { KubeSettings } from './kube/config.ts';
 import { createMetrics } from './metrics.ts';
+import { createPainter } from './picture/painter.ts';
 import {
   type BackendAccess,
   type Clock,
@@ -97,6 +98,7 @@ export async function start(config: Config, log: Log, overrides: Overrides = {})
       store,
       queue,
       chat,
+      painter: createPainter(),
       clusters,
       catalogue,
       clock: systemClock,

@@ -8,6 +8,7 @@ import { type CliDeps, Exit } from './deps.ts';
 export const scopes = {
   'app_mentions:read': ['event app_mention'],
   'chat:write': ['chat.postMessage', 'chat.update', 'chat.postEphemeral'],
+  'files:write': ['files.getUploadURLExternal', 'files.completeUploadExternal'],
   commands: ['slash command', 'message shortcut'],
   'users:read': ['users.info'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;

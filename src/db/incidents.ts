@@ -99,6 +99,7 @@ export function incidentsOf(database: Database): Incidents {
           .set({
             state: input.state,
             report: JSON.stringify(cleanJson(report)),
+            chains: JSON.stringify(cleanJson(input.chains ?? [])),
             problem: null,
             cluster_uid: report.cluster.uid,
             recheck_at: input.recheckSeconds === undefined ? null : fromNow(input.recheckSeconds * 1000),

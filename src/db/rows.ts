@@ -1,5 +1,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { z } from 'zod';
+import type { FindingChain } from '../domain/chain.ts';
 import type { Incident } from '../domain/incident.ts';
 import type { JsonObject, JsonValue } from '../domain/objects.ts';
 import { type Plan, type Step, stepStates, type Vote } from '../domain/plan.ts';
@@ -27,6 +28,7 @@ const proofWords: z.ZodType<Readonly<Partial<Record<Proof, string>>>> = z.partia
 
 /** Own rows were written from these very types, so a report and a scope are trusted as a whole. */
 const report = z.custom<Report>((value) => jsonObject.safeParse(value).success);
+const chains = z.custom<readonly FindingChain[]>((value) => Array.isArray(value));
 const scopeRef = z.custom<ScopeRef>((value) => z.looseObject({ kind: z.string() }).safeParse(value).success);
 
 export const parseWrites = (text: string): readonly PlannedWrite[] => z.array(plannedWrite).parse(JSON.parse(text));
@@ -46,6 +48,7 @@ export function incidentOf(row: Selectable<Tables['incident']>): Incident {
     resolvedAt: timeOf(row.resolved_at),
     recheckAt: timeOf(row.recheck_at),
     report: row.report === null ? null : report.parse(JSON.parse(row.report)),
+    chains: row.chains === null ? [] : chains.parse(JSON.parse(row.chains)),
     problem: row.problem,
     diagnoses: row.asked_no,
     answered: row.answered_no,

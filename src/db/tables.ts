@@ -14,6 +14,7 @@ export interface Tables {
   target_lock: TargetLockTable;
   pause: PauseTable;
   message: MessageTable;
+  picture: PictureTable;
   audit: AuditTable;
 }
 
@@ -44,6 +45,8 @@ interface IncidentTable {
   resolved_at: Date | null;
   recheck_at: Date | null;
   report: string | null;
+  /** The chains of the report's findings that the thread draws, as JSON. */
+  chains: string | null;
   problem: string | null;
   /** Diagnoses asked for so far, and the last of them that was answered. */
   asked_no: Generated<number>;
@@ -154,6 +157,14 @@ interface MessageTable {
   ts: string | null;
   hash: string | null;
   no: GeneratedAlways<number>;
+}
+
+interface PictureTable {
+  /** Of the chain that it shows and of how that is drawn. */
+  hash: string;
+  /** Slack's id of the file. */
+  file: string;
+  at: Generated<Date>;
 }
 
 interface AuditTable {

@@ -3,7 +3,10 @@ import type { Store } from '../ports.ts';
 import type { Database } from './database.ts';
 import { fromNow, now } from './moves.ts';
 
-type Threads = Pick<Store, 'beginRefresh' | 'endRefresh' | 'findMessages' | 'saveMessage'>;
+type Threads = Pick<
+  Store,
+  'beginRefresh' | 'endRefresh' | 'findMessages' | 'saveMessage' | 'findPictures' | 'savePicture'
+>;
 
 /** So long one process has a thread for itself: two that post at once would post twice. */
 const REFRESH_LEASE_MS = 20_000;
@@ -47,6 +50,23 @@ export function threadsOf(database: Database): Threads {
           .insertInto('message')
           .values({ incident, key, channel, ts, hash })
           .onConflict((conflict) => conflict.columns(['incident', 'key']).doUpdateSet({ channel, ts, hash }))
+          .execute();
+      }),
+
+    async findPictures(hashes) {
+      if (hashes.length === 0) return new Map();
+      const rows = await database.ask((db) =>
+        db.selectFrom('picture').select(['hash', 'file']).where('hash', 'in', hashes).execute(),
+      );
+      return new Map(rows.map(({ hash, file }) => [hash, file]));
+    },
+
+    savePicture: (hash, file) =>
+      database.withTx(async (tx) => {
+        await tx.db
+          .insertInto('picture')
+          .values({ hash, file })
+          .onConflict((conflict) => conflict.doNothing())
           .execute();
       }),
   };

@@ -1,3 +1,4 @@
+import type { FindingChain } from './chain.ts';
 import { absurd } from './errors.ts';
 import { isClear, isTrouble, type Report } from './report.ts';
 import type { ScopeRef } from './scope.ts';
@@ -21,6 +22,8 @@ export interface Incident {
   readonly recheckAt: string | null;
   /** The last report, or why there is none. */
   readonly report: Report | null;
+  /** What of the last report the thread draws. */
+  readonly chains: readonly FindingChain[];
   readonly problem: string | null;
   /** Why the next diagnosis runs: who asked, or that it is a re-check. */
   readonly diagnoses: number;

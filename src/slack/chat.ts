@@ -22,6 +22,8 @@ export const methods = [
   'chat.postMessage',
   'chat.update',
   'chat.postEphemeral',
+  'files.getUploadURLExternal',
+  'files.completeUploadExternal',
   'users.info',
   'views.open',
   'views.publish',
@@ -54,8 +56,14 @@ export interface SlackChat extends Chat {
 /** How long what Slack says of a person is believed, in milliseconds. */
 export const PERSON_TTL_MS = 60_000;
 const INTERACTIVE_MS = 2_500;
+/** So long nothing is uploaded after Slack has refused it: a missing scope does not come back by asking for it. */
+const UPLOADS_OFF_MS = 3_600_000;
+/** Where Slack takes `response_url`s and uploads. */
+const answerHosts: readonly string[] = ['hooks.slack.com', 'slack.com', 'hooks.slack-gov.com'];
+const uploadHosts: readonly string[] = ['files.slack.com', 'slack.com', 'files.slack-gov.com'];
 
 const identity = z.object({ team_id: z.string(), user_id: z.string(), url: z.string() });
+const upload = z.object({ upload_url: z.string(), file_id: z.string() });
 const posted = z.object({ channel: z.string(), ts: z.string() });
 const user = z.object({
   user: z.object({
@@ -82,6 +90,7 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
   const { log, clock } = deps;
   const timeoutMs = settings.timeoutMs ?? 10_000;
   const people = new Map<string, { readonly person: KnownPerson; readonly at: number }>();
+  let uploadsOffUntil = 0;
   let me: Awaited<ReturnType<Chat['identity']>> | undefined;
   const whoAmI = shared(async (_: string, signal: AbortSignal) => {
     const read = parse('auth.test', identity, await call('auth.test', {}, signal));
@@ -131,9 +140,26 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
       return await call(method, { ...common, blocks: message.blocks }, signal);
     } catch (error) {
       if (!(error instanceof Refused) || !/: invalid_blocks/.test(error.message)) throw error;
+      // Slack may not be done with its picture yet: the caller knows the message without it.
+      if (message.blocks.some(({ type }) => type === 'image')) throw error;
       log.error('Slack refused the blocks of a message; it is sent as plain text', { method });
       return call(method, { ...common, ...simple(message.text) }, signal);
     }
+  }
+
+  async function sendFile(url: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
+    if (!isSlacks(url, settings.apiUrl, uploadHosts)) throw new Refused('the upload address does not lead to Slack');
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const headers = { 'content-type': 'application/octet-stream' };
+    const body = new Uint8Array(content);
+    const answer = await fetch(url, { method: 'POST', headers, body, redirect: 'error', signal: deadline }).catch(
+      (cause: unknown) => {
+        throw new Transient('the upload of a picture was not finished', { cause });
+      },
+    );
+    await answer.body?.cancel();
+    if (answer.status >= 500) throw new Transient(`Slack answered an upload with ${answer.status}`);
+    if (!answer.ok) throw new Refused(`Slack answered an upload with ${answer.status}`);
   }
 
   async function personNow(id: string, signal: AbortSignal): Promise<KnownPerson> {
@@ -179,6 +205,23 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
         message,
         signal,
       );
+    },
+    async upload({ name, png }, signal) {
+      if (clock.now() < uploadsOffUntil) throw new Refused('Slack has refused uploads not long ago');
+      try {
+        const args = { filename: name, length: png.length };
+        const method = 'files.getUploadURLExternal';
+        const { upload_url: url, file_id: id } = parse(method, upload, await call(method, args, signal));
+        await sendFile(url, png, signal);
+        await call('files.completeUploadExternal', { files: [{ id, title: name }] }, signal);
+        return id;
+      } catch (error) {
+        if (error instanceof Refused) {
+          uploadsOffUntil = clock.now() + UPLOADS_OFF_MS;
+          log.warn('pictures cannot be uploaded, so threads go on without them', { reason: error.message });
+        }
+        throw error;
+      }
     },
     async person(id, signal) {
       const known = people.get(id);
@@ -244,13 +287,13 @@ function shared<T>(
   };
 }
 
-/** A `response_url` is followed to Slack's own hosts by https, or to the origin of `SLACK_API_URL`; nowhere else. */
-export function isSlacks(url: string, apiUrl: string): boolean {
+/** An address that was handed to us is followed to Slack's own hosts by https, or to the origin of `SLACK_API_URL`; nowhere else. */
+export function isSlacks(url: string, apiUrl: string, hosts: readonly string[] = answerHosts): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname, origin, username, password } = new URL(url);
   if (username !== '' || password !== '') return false;
   if (origin === new URL(apiUrl).origin) return true;
-  return protocol === 'https:' && ['hooks.slack.com', 'slack.com', 'hooks.slack-gov.com'].includes(hostname);
+  return protocol === 'https:' && hosts.includes(hostname);
 }
 
 /** Blocks that cannot be refused: the text, which says it all in short. */

@@ -19,13 +19,14 @@ export const limits = {
   input: { label: 2000, hint: 2000 },
   plainTextInput: 3000,
   placeholder: 150,
+  image: { altText: 2000 },
   view: { title: 24, submit: 24, close: 24, privateMetadata: 3000, callbackId: 255 },
   /** `chat.update` refuses more with `msg_too_long`. */
   topLevelText: 4000,
 } as const;
 
 /** The kinds of blocks that this bot sends. Another one is a mistake here, whatever Slack would say. */
-export const usedBlocks: readonly string[] = ['section', 'header', 'context', 'actions', 'divider', 'input'];
+export const usedBlocks: readonly string[] = ['section', 'header', 'context', 'actions', 'divider', 'input', 'image'];
 
 type Place = keyof typeof limits.blocks;
 type Json = Readonly<Record<string, unknown>>;
@@ -93,6 +94,11 @@ function checkBlock(block: Json, place: Place, at: string, faults: string[]): vo
     case 'input':
       if (place === 'message') faults.push(`${at}: no inputs in messages`);
       checkInput(block, at, faults);
+      return;
+    case 'image':
+      checkString(block['alt_text'], 1, limits.image.altText, `${at}/alt_text`, faults);
+      if ((block['image_url'] === undefined) === (block['slack_file'] === undefined))
+        faults.push(`${at}: neither or both of image_url and slack_file`);
       return;
     case 'divider':
       return;

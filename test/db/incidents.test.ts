@@ -53,6 +53,26 @@ describe('incidents', () => {
     expect((await store.listIncidents({ onlyOpen: false, limit: 10 })).map(({ id }) => id)).toEqual(['inc-2', 'inc-1']);
   });
 
+  it('keep what their thread draws, and each picture once', async () => {
+    const store = await server.store();
+    await openIncident(store, 'inc-1');
+    const node = { kind: 'Node', namespace: null, state: null, role: 'culprit', more: 0 } as const;
+    const chain = { nodes: [{ ...node, id: 'n', name: 'n3' }], edges: [], culprit: 'n' };
+    await store.recordDiagnosis({
+      incident: 'inc-1',
+      ...record,
+      chains: [{ finding: 'f1', chain }],
+      state: 'diagnosed',
+    });
+    expect((await store.findIncident('inc-1'))?.chains).toEqual([{ finding: 'f1', chain }]);
+    await store.recordDiagnosis({ incident: 'inc-1', ...record, state: 'diagnosed' });
+    expect((await store.findIncident('inc-1'))?.chains).toEqual([]);
+    await store.savePicture('hash-1', 'F1');
+    await store.savePicture('hash-1', 'F2');
+    expect(await store.findPictures(['hash-1', 'hash-2'])).toEqual(new Map([['hash-1', 'F1']]));
+    expect(await store.findPictures([])).toEqual(new Map());
+  });
+
   it('are found by their thread, and keep the first one', async () => {
     const store = await server.store();
     await openIncident(store, 'inc-1');

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Refused, Transient, Uncertain } from '../../src/domain/errors.ts';
 import { createChat, isSlacks, methods, PERSON_TTL_MS, type SlackChat } from '../../src/slack/chat.ts';
-import { section } from '../../src/slack/views/blocks.ts';
+import { image, section } from '../../src/slack/views/blocks.ts';
 import { homeView } from '../../src/slack/views/home.ts';
 import { decisionModal } from '../../src/slack/views/modal.ts';
 import { type FakeSlack, type Script, startFakeSlack } from './support/fake-slack.ts';
@@ -288,23 +288,85 @@ it('calls the methods that it says it calls, and no others', async () => {
   await posting();
   await chat.update('C1', '1.1', message, signal);
   await chat.whisper('C1', 'U1', '1.1', message, signal);
+  slack.script('files.getUploadURLExternal', {
+    kind: 'answer',
+    body: { ok: true, upload_url: `${slack.origin}/up`, file_id: 'F1' },
+  });
+  await chat.upload({ name: 'a.png', png: new Uint8Array([1]) }, signal);
   await chat.person('U1', signal);
   await chat.openModal('t', decisionModal('reject', planOf(), formOf(planOf())), signal);
   await chat.publishHome('U1', homeView(['prod']), signal);
-  expect(slack.calls.map(({ method }) => method)).toEqual([
+  expect(slack.calls.map(({ method }) => method).filter((method) => method !== '/up')).toEqual([
     'auth.test',
     'chat.postMessage',
     'chat.update',
     'chat.postEphemeral',
+    'files.getUploadURLExternal',
+    'files.completeUploadExternal',
     'users.info',
     'views.open',
     'views.publish',
   ]);
-  expect(slack.calls.map(({ method }) => method)).toEqual([...methods]);
+  expect(slack.calls.map(({ method }) => method).filter((method) => method !== '/up')).toEqual([...methods]);
 });
 
 it('logs no token', async () => {
   slack.script('chat.postMessage', answer({ ok: false, error: 'invalid_auth' }));
   await posting().catch(() => undefined);
   expect(JSON.stringify(log.lines)).not.toContain('xoxb');
+});
+
+describe('uploading a picture', () => {
+  const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47]);
+  const upload = () => chat.upload({ name: 'chain.png', png }, signal);
+  const address = (path: string) => answer({ ok: true, upload_url: path, file_id: 'F1' });
+  const refusal = answer({ ok: false, error: 'missing_scope', needed: 'files:write' });
+
+  it('gives Slack the bytes and shares them with nobody yet', async () => {
+    slack.script('files.getUploadURLExternal', address(`${slack.origin}/up/1`));
+    expect(await upload()).toBe('F1');
+    expect(slack.calls.map(({ method }) => method)).toEqual([
+      'files.getUploadURLExternal',
+      '/up/1',
+      'files.completeUploadExternal',
+    ]);
+    expect(slack.calls[0]?.args).toMatchObject({ filename: 'chain.png', length: '4' });
+    const complete = slack.callsOf('files.completeUploadExternal')[0]?.args;
+    expect(complete).toMatchObject({ files: [{ id: 'F1', title: 'chain.png' }] });
+    expect(complete).not.toHaveProperty('channel_id');
+    expect(slack.calls[1]?.authorization).toBeUndefined();
+  });
+
+  it('says once that the app may not, and does not ask again for an hour', async () => {
+    slack.script('files.getUploadURLExternal', refusal, refusal);
+    await expect(upload()).rejects.toThrow(/missing_scope/);
+    const said = log.lines.length;
+    now += 3_599_000;
+    await expect(upload()).rejects.toThrow(Refused);
+    expect(slack.callsOf('files.getUploadURLExternal')).toHaveLength(1);
+    expect(log.lines).toHaveLength(said);
+    now += 2000;
+    await expect(upload()).rejects.toThrow(/missing_scope/);
+  });
+
+  it('sends nothing to an address outside of Slack', async () => {
+    slack.script('files.getUploadURLExternal', address('https://evil.example/up/1'));
+    await expect(upload()).rejects.toThrow(/does not lead to Slack/);
+    expect(isSlacks('https://files.slack.com/upload/v1/x', slack.apiUrl)).toBe(false);
+    expect(isSlacks('https://files.slack.com/upload/v1/x', slack.apiUrl, ['files.slack.com'])).toBe(true);
+  });
+
+  it('can be tried again when the way to Slack fails', async () => {
+    slack.script('files.getUploadURLExternal', address(`${slack.origin}/up/1`), address(`${slack.origin}/up/1`));
+    slack.script('/up/1', { kind: 'cut' }, answer('oops', 502));
+    await expect(upload()).rejects.toThrow(Transient);
+    await expect(upload()).rejects.toThrow(Transient);
+  });
+
+  it('is the caller’s matter when Slack refuses the message that shows it', async () => {
+    slack.script('chat.update', answer({ ok: false, error: 'invalid_blocks' }));
+    const shown = { ...message, blocks: [...message.blocks, image('F1', 'a picture')] };
+    await expect(chat.update('C1', '1.1', shown, signal)).rejects.toThrow(/invalid_blocks/);
+    expect(slack.callsOf('chat.update')).toHaveLength(1);
+  });
 });

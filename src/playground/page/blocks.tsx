@@ -49,7 +49,7 @@ export function Blocks({ blocks, live, fallback = '' }: BlocksProps): ReactEleme
   return <div className="blocks">{groups}</div>;
 }
 
-/** The block with its controls; `undefined` when it has none. */
+/** The block with its controls, or a file of this workspace; `undefined` when the renderer draws it. */
 function drawActive(block: JsonObject, live: Live, fallback: string): ReactElement | undefined {
   const blockId = stringAt(block, 'block_id');
   switch (block['type']) {
@@ -69,6 +69,16 @@ function drawActive(block: JsonObject, live: Live, fallback: string): ReactEleme
           {...elementProps(objectAt(block, 'element'), blockId, live)}
         />
       );
+    case 'image': {
+      const file = stringAt(objectAt(block, 'slack_file'), 'id');
+      if (file === '') return undefined;
+      const address = `/files/${encodeURIComponent(file)}`;
+      return (
+        <a className="picture" href={address} target="_blank" rel="noreferrer noopener">
+          <img src={address} alt={stringAt(block, 'alt_text')} />
+        </a>
+      );
+    }
     case 'section': {
       const accessory = objectAt(block, 'accessory');
       if (accessory['type'] === undefined || accessory['type'] === 'image') return undefined;

@@ -281,6 +281,11 @@ function checkTable(block: JsonObject, at: string, faults: string[]): void {
 }
 
 function checkImage(element: JsonObject, at: string, faults: string[]): void {
+  const file = element['slack_file'];
+  if ((element['image_url'] === undefined) === (file === undefined))
+    faults.push(fault('must have either image_url or slack_file', at));
+  if (file !== undefined && (!isObject(file) || (file['id'] === undefined) === (file['url'] === undefined)))
+    faults.push(fault('must have either id or url', `${at}/slack_file`));
   checkString(element, 'image_url', limits.image.image_url.max_length, at, faults);
   checkString(element, 'alt_text', limits.image.alt_text.max_length, at, faults, 1);
 }

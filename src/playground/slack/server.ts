@@ -18,7 +18,7 @@ import {
   type ScreenEvent,
 } from './screen.ts';
 import { writeView } from './views.ts';
-import { callMethod } from './web-api.ts';
+import { callMethod, imageTypeOf } from './web-api.ts';
 import { createWorkspace, type Workspace } from './workspace.ts';
 
 /** What the playground's Slack needs. `port` 0 picks a free one. */
@@ -199,10 +199,11 @@ function servePage(response: ServerResponse, path: string, site: Site): void {
     sendJson(response, 404, { ok: false, error: 'not_found' });
     return;
   }
+  const image = imageTypeOf(upload.bytes);
   response.writeHead(200, {
     ...safety,
-    'content-type': 'application/octet-stream',
-    'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(upload.name)}`,
+    'content-type': image ?? 'application/octet-stream',
+    'content-disposition': `${image === undefined ? 'attachment' : 'inline'}; filename*=UTF-8''${encodeURIComponent(upload.name)}`,
   });
   response.end(upload.bytes);
 }

@@ -80,7 +80,7 @@ function postMessage(args: Args, workspace: Workspace): ApiAnswer {
   const channel = findTarget(args);
   if (channel === undefined) return refuse('channel_not_found');
   if (!channel.members.includes(app.userId)) return refuse('not_in_channel');
-  const content = readContent(args);
+  const content = readShown(args, workspace);
   if ('error' in content) return content.error;
   if (isEmpty(content)) return refuse('no_text');
   const metadata = readMetadata(args);
@@ -112,7 +112,7 @@ function updateMessage(args: Args, workspace: Workspace): ApiAnswer {
   const message = workspace.messages.find(channel.id, text(args['ts']));
   if (message === undefined) return refuse('message_not_found');
   if (!isFromApp(message)) return refuse('cant_update_message');
-  const content = readContent(args);
+  const content = readShown(args, workspace);
   if ('error' in content) return content.error;
   const metadata = readMetadata(args);
   if (metadata === 'invalid') return refuse('invalid_metadata_format');
@@ -159,7 +159,7 @@ function postEphemeral(args: Args, workspace: Workspace): ApiAnswer {
   if (channel === undefined) return refuse('channel_not_found');
   const user = findPerson(text(args['user']));
   if (user === undefined || !channel.members.includes(user.id)) return refuse('user_not_in_channel');
-  const content = readContent(args);
+  const content = readShown(args, workspace);
   if ('error' in content) return content.error;
   if (isEmpty(content)) return refuse('no_text');
   const parent = readThread(args, channel, workspace);
@@ -269,7 +269,7 @@ function getUploadUrl(args: Args, workspace: Workspace): ApiAnswer {
   const length = Number(args['length']);
   if (name === '' || !Number.isSafeInteger(length) || length <= 0) return refuse('invalid_arguments');
   const id = `F0${workspace.outside.ids().replaceAll('-', '').slice(0, 9).toUpperCase()}`;
-  workspace.uploads.set(id, { id, name, length, bytes: undefined });
+  workspace.uploads.set(id, { id, name, length, bytes: undefined, isComplete: false });
   return { ok: true, upload_url: `${workspace.origin()}/upload/v1/${id}`, file_id: id };
 }
 
@@ -280,6 +280,7 @@ function completeUpload(args: Args, workspace: Workspace): ApiAnswer {
   for (const file of files.filter(isObject)) {
     const upload = workspace.uploads.get(text(file['id']));
     if (upload?.bytes === undefined) return refuse('file_not_found');
+    upload.isComplete = true;
     shared.push({
       id: upload.id,
       name: upload.name,
@@ -322,6 +323,28 @@ export function readContent(args: Args): Content | { readonly error: ApiAnswer }
   const faults = checkBlocks(blocks, 'message');
   if (faults.length > 0) return { error: refuse('invalid_blocks', faults) };
   return { ...said, blocks: blocks.filter(isObject) };
+}
+
+/** The same for what everybody will see: a file that it shows must have been uploaded completely, and be an image. */
+function readShown(args: Args, workspace: Workspace): Content | { readonly error: ApiAnswer } {
+  const content = readContent(args);
+  if ('error' in content) return content;
+  const faults = (content.blocks ?? []).flatMap((block, index) => {
+    const file = block['type'] === 'image' && isObject(block['slack_file']) ? text(block['slack_file']['id']) : '';
+    const upload = workspace.uploads.get(file);
+    const isShown =
+      file === '' || (upload?.isComplete && upload.bytes !== undefined && imageTypeOf(upload.bytes) !== undefined);
+    return isShown ? [] : [`[ERROR] invalid slack file [json-pointer:/blocks/${index}/slack_file]`];
+  });
+  return faults.length > 0 ? { error: refuse('invalid_blocks', faults) } : content;
+}
+
+/** The media type of an image that Slack shows in blocks, by its first bytes. */
+export function imageTypeOf(bytes: Buffer): string | undefined {
+  const start = bytes.subarray(0, 4).toString('latin1');
+  if (start === '\x89PNG') return 'image/png';
+  if (start.startsWith('\xff\xd8\xff')) return 'image/jpeg';
+  return start === 'GIF8' ? 'image/gif' : undefined;
 }
 
 function readView(args: Args, type: string | undefined): { readonly view: JsonObject } | { readonly error: ApiAnswer } {

@@ -4,8 +4,14 @@ import type { Outside } from './outside.ts';
 import { createTickets, type Tickets } from './tickets.ts';
 import { createViews, type Views } from './views.ts';
 
-/** A file whose upload was announced; `bytes` are there once it was sent. */
-export type Upload = { readonly id: string; readonly name: string; readonly length: number; bytes: Buffer | undefined };
+/** A file whose upload was announced; `bytes` are there once it was sent, and it may be shown once it is complete. */
+export type Upload = {
+  readonly id: string;
+  readonly name: string;
+  readonly length: number;
+  bytes: Buffer | undefined;
+  isComplete: boolean;
+};
 
 /** What a watcher hears of. */
 export type Change = MessageChange | { readonly kind: 'views'; readonly user: string };

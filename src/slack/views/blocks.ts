@@ -4,6 +4,7 @@ import type {
   ContextBlock,
   DividerBlock,
   HeaderBlock,
+  ImageBlock,
   InputBlock,
   KnownBlock,
   SectionBlock,
@@ -28,6 +29,11 @@ export function context(text: Mrkdwn): ContextBlock {
 
 export function header(text: string): HeaderBlock {
   return { type: 'header', text: { type: 'plain_text', text: plain(text, 150), emoji: false } };
+}
+
+/** A picture that Slack has already. `words` are for who cannot see it. */
+export function image(file: string, words: string): ImageBlock {
+  return { type: 'image', block_id: `picture/${file}`, slack_file: { id: file }, alt_text: plain(words, 1900) };
 }
 
 export const divider: DividerBlock = { type: 'divider' };

@@ -5,13 +5,22 @@ import { describeRef, refKey } from '../../domain/ref.ts';
 import { proofs } from '../../domain/remediation.ts';
 import type { Finding, Offer } from '../../domain/report.ts';
 import type { ChatMessage } from '../../ports.ts';
-import { actions, button, context, divider, type Mrkdwn, pack, section, some, within } from './blocks.ts';
+import { actions, button, context, divider, image, type Mrkdwn, pack, section, some, within } from './blocks.ts';
 import { code, date, esc } from './text.ts';
 import { findingLine, lossWords, metadataOf, needWords, offerName, planOf, voteWords } from './words.ts';
 
 /** Most messages of findings in one thread, and most offers in one message. */
 const MESSAGES = 20;
 const OFFERS = 12;
+
+/** A picture that Slack has, and what it shows in words. */
+export interface Picture {
+  readonly file: string;
+  readonly words: string;
+}
+
+/** By id of the finding. */
+export type Pictures = ReadonlyMap<string, Picture>;
 
 /** Stable over re-checks, so that a finding's message is edited and not posted again. */
 export function findingKey(finding: Pick<Finding, 'fault' | 'subject'>): string {
@@ -25,6 +34,7 @@ export function findingKey(finding: Pick<Finding, 'fault' | 'subject'>): string 
 export function findingMessages(
   incident: Incident,
   plans: readonly Plan[],
+  pictures: Pictures = new Map(),
 ): readonly { readonly key: string; readonly finding: Finding; readonly message: ChatMessage }[] {
   const own = (incident.report?.findings ?? []).filter(
     (finding) => finding.causedBy === null || finding.offers.length > 0,
@@ -33,18 +43,27 @@ export function findingMessages(
   return own.slice(0, MESSAGES).map((finding, no) => ({
     key: findingKey(finding),
     finding,
-    message: findingMessage(incident, finding, plans, no === MESSAGES - 1 ? hidden : 0),
+    message: findingMessage(incident, finding, plans, {
+      hidden: no === MESSAGES - 1 ? hidden : 0,
+      picture: pictures.get(finding.id),
+    }),
   }));
 }
 
 /** One finding: what, why, who suffers, evidence in short, what a person can do, and the offers with their buttons. */
-export function findingMessage(incident: Incident, finding: Finding, plans: readonly Plan[], hidden = 0): ChatMessage {
+export function findingMessage(
+  incident: Incident,
+  finding: Finding,
+  plans: readonly Plan[],
+  { hidden = 0, picture }: { readonly hidden?: number; readonly picture?: Picture | undefined } = {},
+): ChatMessage {
   const summary = findingLine(finding, 1200);
   const offers = offersOf(finding);
   const rest = finding.offers.length - offers.length;
   const blocks: KnownBlock[] = [
     section(`*${summary}*`),
     section(esc(finding.explanation, 2800) || 'There is no more to say about it.'),
+    ...(picture === undefined ? [] : [image(picture.file, picture.words)]),
     ...pack(factsOf(incident, finding), 3, '; the button Evidence shows them').map(section),
     ...pack(manualOf(finding), 2, '; the button Commands shows them').map(section),
     ...offers.flatMap((offer) => offerBlocks(offer, planOf(offer, plans))),

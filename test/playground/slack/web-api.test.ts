@@ -203,6 +203,22 @@ describe('people, groups and channels', () => {
 });
 
 describe('files', () => {
+  it('shows an image in a message once it was uploaded completely, and refuses it before', async () => {
+    const png = Buffer.from('\x89PNG\r\n\x1a\n and the rest', 'latin1');
+    const announced = { filename: 'chain.png', length: png.length };
+    const { upload_url, file_id } = await call(slack, 'files.getUploadURLExternal', announced);
+    const blocks = [{ type: 'image', slack_file: { id: file_id }, alt_text: 'a chain' }];
+    const show = () => call(slack, 'chat.postMessage', { channel: ids.incidents, text: 'a chain', blocks });
+    expect(await show()).toMatchObject({ error: 'invalid_blocks' });
+    await fetch(String(upload_url), { method: 'POST', body: png });
+    expect(await show()).toMatchObject({ error: 'invalid_blocks' });
+    await call(slack, 'files.completeUploadExternal', { files: [{ id: file_id, title: 'chain.png' }] });
+    expect(await show()).toMatchObject({ ok: true });
+    const served = await fetch(`${slack.url}files/${String(file_id)}`);
+    expect(served.headers.get('content-type')).toBe('image/png');
+    expect(served.headers.get('content-disposition')).toMatch(/^inline/);
+  });
+
   it('takes the bytes at the given address and shares them in a thread', async () => {
     const parent = await post();
     const { upload_url, file_id } = await call(slack, 'files.getUploadURLExternal', { filename: 'a.yaml', length: 5 });

@@ -88,6 +88,7 @@ export function incidentOf(over: Partial<Incident> = {}): Incident {
     resolvedAt: null,
     recheckAt: null,
     report: reportOf(),
+    chains: [],
     problem: null,
     diagnoses: 1,
     answered: 1,

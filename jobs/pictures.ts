@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { type Chain, describeChain, type FindingChain } from '../src/domain/chain.ts';
+import { Refused } from '../src/domain/errors.ts';
+import type { Incident } from '../src/domain/incident.ts';
+import { canonicalText } from '../src/domain/report.ts';
+import type { Chat, Log, Painter, Store } from '../src/ports.ts';
+import type { Picture, Pictures } from '../src/slack/views/findings.ts';
+
+/** What drawing for a thread needs. */
+export interface PictureDeps {
+  readonly store: Pick<Store, 'findPictures' | 'savePicture'>;
+  readonly chat: Pick<Chat, 'upload'>;
+  readonly painter: Painter;
+  readonly log: Log;
+}
+
+/** Raised when the same chain is drawn differently, so that old files are not shown for it. */
+const DRAWN_AS = 1;
+
+/** What the thread draws, by what it shows: the chains themselves stand with the incident. */
+export interface ThreadPictures {
+  /** Pictures that Slack has already. */
+  readonly known: Pictures;
+  readonly missing: readonly FindingChain[];
+}
+
+/** Looks up which pictures of an incident were uploaded before, by this process or another. */
+export async function findPictures(incident: Incident, deps: PictureDeps): Promise<ThreadPictures> {
+  const chains = incident.state === 'resolved' ? [] : incident.chains;
+  const files = await deps.store.findPictures(chains.map(({ chain }) => hashOf(chain)));
+  const known = new Map<string, Picture>();
+  for (const { finding, chain } of chains) {
+    const file = files.get(hashOf(chain));
+    if (file !== undefined) known.set(finding, { file, words: describeChain(chain) });
+  }
+  return { known, missing: chains.filter(({ finding }) => !known.has(finding)) };
+}
+
+/**
+ * Draws and uploads what is missing, and records it, so that each is uploaded once. A picture only helps: whatever goes
+ * wrong, the thread stands without it, and the next refresh tries again.
+ */
+export async function makePictures(
+  missing: readonly FindingChain[],
+  incident: Incident,
+  deps: PictureDeps,
+  signal: AbortSignal,
+): Promise<Pictures> {
+  const made = new Map<string, Picture>();
+  for (const { finding, chain } of missing) {
+    try {
+      const png = await deps.painter.png(chain, signal);
+      const file = await deps.chat.upload({ name: 'chain.png', png }, signal);
+      await deps.store.savePicture(hashOf(chain), file);
+      made.set(finding, { file, words: describeChain(chain) });
+    } catch (error) {
+      if (signal.aborted) throw error;
+      // The adapter says once that it may not upload; that is no news for each thread.
+      if (!(error instanceof Refused))
+        deps.log.warn('a picture could not be made', { incident: incident.id, error: String(error) });
+      return made;
+    }
+  }
+  return made;
+}
+
+function hashOf(chain: Chain): string {
+  return createHash('sha256')
+    .update(canonicalText({ chain, drawnAs: DRAWN_AS }))
+    .digest('hex');
+}

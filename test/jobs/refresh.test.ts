@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest';
+import { type RefreshDeps, refresh } from '../../jobs/refresh.ts';
+import type { Chain } from '../../src/domain/chain.ts';
+import { Refused, Transient } from '../../src/domain/errors.ts';
+import type { Incident } from '../../src/domain/incident.ts';
+import type { ChatMessage, PostedMessage } from '../../src/ports.ts';
+import { incidentOf, recordingLog } from '../slack/support/samples.ts';
+
+const signal = new AbortController().signal;
+const node = { namespace: null, state: null, more: 0 } as const;
+const chain: Chain = {
+  nodes: [
+    { ...node, id: 'p', kind: 'Pod', name: 'db-1', role: 'stuck' },
+    { ...node, id: 'v', kind: 'PersistentVolume', name: 'pv-1', role: 'other' },
+    { ...node, id: 'n', kind: 'Node', name: 'n3', role: 'culprit' },
+  ],
+  edges: [
+    { from: 'p', to: 'v', says: 'uses' },
+    { from: 'v', to: 'n', says: 'on' },
+  ],
+  culprit: 'n',
+};
+const incident: Incident = incidentOf({ thread: null, chains: [{ finding: 'f1', chain }] });
+
+/** A workspace, a database and a painter, each of which a test can let fail. */
+class Town {
+  readonly shown = new Map<string, ChatMessage>();
+  readonly did: string[] = [];
+  readonly slept: number[] = [];
+  readonly log = recordingLog();
+  readonly messages = new Map<string, PostedMessage>();
+  readonly files = new Map<string, string>();
+  wanted = 1;
+  upload: () => Promise<string> = () => Promise.resolve('F1');
+  png: () => Promise<Uint8Array> = () => Promise.resolve(new Uint8Array([1]));
+  /** How many more times Slack refuses a message with a picture. */
+  refusals = 0;
+  incident = incident;
+
+  show(ts: string, message: ChatMessage): void {
+    if (pictureOf(message) !== undefined && this.refusals > 0) {
+      this.refusals -= 1;
+      throw new Refused('Slack refused chat.update: invalid_blocks');
+    }
+    this.shown.set(ts, message);
+  }
+
+  deps(): RefreshDeps {
+    return {
+      store: {
+        beginRefresh: () => Promise.resolve({ wanted: this.wanted }),
+        endRefresh: (_, shown) => Promise.resolve(void this.did.push(`shown ${shown}`)),
+        findIncident: () => Promise.resolve(this.incident),
+        plansOfIncident: () => Promise.resolve([]),
+        findMessages: () => Promise.resolve([...this.messages.values()]),
+        saveMessage: (_, message) => Promise.resolve(void this.messages.set(message.key, message)),
+        recordThread: () => Promise.resolve(),
+        findPictures: (hashes) => Promise.resolve(new Map([...this.files].filter(([hash]) => hashes.includes(hash)))),
+        savePicture: (hash, file) => Promise.resolve(void this.files.set(hash, file)),
+      },
+      chat: {
+        post: async (channel, _thread, message) => {
+          const ts = `${this.shown.size + 1}.0`;
+          this.show(ts, message);
+          this.did.push('post');
+          return { channel, ts };
+        },
+        update: async (_channel, ts, message) => {
+          this.show(ts, message);
+          this.did.push('update');
+        },
+        upload: () => {
+          this.did.push('upload');
+          return this.upload();
+        },
+      },
+      painter: { png: () => this.png() },
+      log: this.log,
+      sleep: (ms) => Promise.resolve(void this.slept.push(ms)),
+    };
+  }
+
+  async refresh(): Promise<void> {
+    await refresh('inc-1', this.deps(), signal);
+  }
+
+  pictures(): readonly unknown[] {
+    return [...this.shown.values()].flatMap((message) => pictureOf(message) ?? []);
+  }
+}
+
+function pictureOf(message: ChatMessage): unknown {
+  return message.blocks.find(({ type }) => type === 'image');
+}
+
+const picture = {
+  type: 'image',
+  slack_file: { id: 'F1' },
+  alt_text: expect.stringContaining('The cause is Node n3; stuck: Pod db-1; Pod db-1 uses PersistentVolume pv-1'),
+};
+
+describe('the picture of a thread', () => {
+  it('comes after the words, into the message of its finding', async () => {
+    const town = new Town();
+    await town.refresh();
+    expect(town.did).toEqual(['post', 'post', 'upload', 'update', 'shown 1']);
+    expect(town.pictures()).toEqual([expect.objectContaining(picture)]);
+    expect(pictureOf(town.shown.get('1.0') ?? { text: '', blocks: [], metadata: metadata })).toBeUndefined();
+  });
+
+  it('is uploaded once, whatever else changes', async () => {
+    const town = new Town();
+    await town.refresh();
+    await town.refresh();
+    town.incident = { ...incident, problem: 'no connection' };
+    await town.refresh();
+    expect(town.did.filter((what) => what === 'upload')).toHaveLength(1);
+    expect(town.did.filter((what) => what === 'post')).toHaveLength(2);
+    expect(town.pictures()).toHaveLength(1);
+  });
+
+  it('is not uploaded or posted again after a crash between upload and edit', async () => {
+    const town = new Town();
+    const deps = town.deps();
+    const crash = { ...deps, chat: { ...deps.chat, update: () => Promise.reject(new Error('killed')) } };
+    await expect(refresh('inc-1', crash, signal)).rejects.toThrow('killed');
+    expect(town.did).toEqual(['post', 'post', 'upload']);
+    await town.refresh();
+    expect(town.did).toEqual(['post', 'post', 'upload', 'update', 'shown 1']);
+    expect(town.pictures()).toHaveLength(1);
+  });
+
+  it.each([
+    ['Slack refuses the upload', { upload: () => Promise.reject(new Refused('missing_scope')) }, 0],
+    ['the upload fails', { upload: () => Promise.reject(new Transient('no answer')) }, 1],
+    ['it cannot be drawn', { png: () => Promise.reject(new Transient('exit code 1')) }, 1],
+  ])('is left out when %s, and the thread stands', async (_, failing, warnings) => {
+    const town = Object.assign(new Town(), failing);
+    await town.refresh();
+    expect(town.did.filter((what) => what !== 'upload')).toEqual(['post', 'post', 'shown 1']);
+    expect(town.pictures()).toEqual([]);
+    expect(town.log.lines).toHaveLength(warnings);
+  });
+
+  it('waits a little for Slack to be done with it', async () => {
+    const town = Object.assign(new Town(), { refusals: 2 });
+    await town.refresh();
+    expect(town.slept).toEqual([500, 1500]);
+    expect(town.pictures()).toHaveLength(1);
+  });
+
+  it('is left out while Slack refuses it, and shown by a later refresh without another upload', async () => {
+    const town = Object.assign(new Town(), { refusals: 4 });
+    await town.refresh();
+    expect(town.did).toEqual(['post', 'post', 'upload', 'shown 1']);
+    expect(town.pictures()).toEqual([]);
+    await town.refresh();
+    expect(town.did).toEqual(['post', 'post', 'upload', 'shown 1', 'update', 'shown 1']);
+    expect(town.pictures()).toHaveLength(1);
+  });
+
+  it('goes with its finding', async () => {
+    const town = new Town();
+    await town.refresh();
+    town.incident = { ...incident, state: 'resolved' };
+    await town.refresh();
+    expect(town.pictures()).toEqual([]);
+  });
+});
+
+const metadata = { event_type: 'k8s_storage', event_payload: {} } as const;
