@@ -38,30 +38,29 @@ export async function findPictures(incident: Incident, deps: PictureDeps): Promi
 
 /**
  * Draws and uploads what is missing, and records it, so that each is uploaded once. A picture only helps: whatever goes
- * wrong, the thread stands without it, and the next refresh tries again.
+ * wrong, the thread stands without it, and the next refresh tries again. Whether there is anything new to show.
  */
 export async function makePictures(
   missing: readonly FindingChain[],
-  incident: Incident,
+  incident: string,
   deps: PictureDeps,
   signal: AbortSignal,
-): Promise<Pictures> {
-  const made = new Map<string, Picture>();
-  for (const { finding, chain } of missing) {
+): Promise<boolean> {
+  let isNew = false;
+  for (const { chain } of missing) {
     try {
       const png = await deps.painter.png(chain, signal);
       const file = await deps.chat.upload({ name: 'chain.png', png }, signal);
-      await deps.store.savePicture(hashOf(chain), file);
-      made.set(finding, { file, words: describeChain(chain) });
+      await deps.store.savePicture(incident, hashOf(chain), file);
+      isNew = true;
     } catch (error) {
       if (signal.aborted) throw error;
       // The adapter says once that it may not upload; that is no news for each thread.
-      if (!(error instanceof Refused))
-        deps.log.warn('a picture could not be made', { incident: incident.id, error: String(error) });
-      return made;
+      if (!(error instanceof Refused)) deps.log.info('a picture could not be made', { incident, error: String(error) });
+      break;
     }
   }
-  return made;
+  return isNew;
 }
 
 function hashOf(chain: Chain): string {

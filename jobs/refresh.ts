@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { FindingChain } from '../src/domain/chain.ts';
 import { Refused, Transient } from '../src/domain/errors.ts';
 import type { Incident } from '../src/domain/incident.ts';
 import type { Plan } from '../src/domain/plan.ts';
@@ -39,13 +40,28 @@ const LONGEST_WAIT_MS = 30_000;
 const UPLOAD_PAUSES_MS = [500, 1500, 3000];
 
 /**
- * Brings a thread to what the tables say: renders every message, posts what is new and edits what differs. Running it
- * again posts nothing again; state that changed meanwhile raises `wanted`, and the sweep comes back.
+ * Brings a thread to what the tables say. The words come first: a missing picture is drawn when they stand and the thread
+ * is free again, so that nobody waits for it, and is one more change that the thread must show.
  */
 export async function refresh(incidentId: string, deps: RefreshDeps, signal: AbortSignal): Promise<void> {
+  const missing = await bring(incidentId, [], deps, signal);
+  if (missing.length === 0) return;
+  if (await makePictures(missing, incidentId, deps, signal)) await bring(incidentId, UPLOAD_PAUSES_MS, deps, signal);
+}
+
+/**
+ * Renders every message, posts what is new and edits what differs. Running it again posts nothing again; state that
+ * changed meanwhile raises `wanted`, and the sweep comes back. Returns the chains of which there is no picture yet.
+ */
+async function bring(
+  incidentId: string,
+  pausesMs: readonly number[],
+  deps: RefreshDeps,
+  signal: AbortSignal,
+): Promise<readonly FindingChain[]> {
   const turn = await deps.store.beginRefresh(incidentId);
   const incident = turn && (await deps.store.findIncident(incidentId));
-  if (!turn || !incident) return;
+  if (!turn || !incident) return [];
   const plans = await deps.store.plansOfIncident(incidentId);
   const posted = new Map((await deps.store.findMessages(incidentId)).map((message) => [message.key, message]));
   const head = await show(
@@ -58,15 +74,10 @@ export async function refresh(incidentId: string, deps: RefreshDeps, signal: Abo
   );
   if (incident.thread === null) await deps.store.recordThread(incidentId, head);
   const { known, missing } = await findPictures(incident, deps);
-  const showAll = async (pictures: Pictures, pausesMs: readonly number[]) => {
-    for (const wanted of replies(incident, plans, [...posted.keys()], pictures))
-      await show(wanted, head, incident, posted, deps, signal, pausesMs);
-  };
-  await showAll(known, []);
-  // The words come first: nobody waits for a drawing.
-  const made = await makePictures(missing, incident, deps, signal);
-  if (made.size > 0) await showAll(new Map([...known, ...made]), UPLOAD_PAUSES_MS);
+  for (const wanted of replies(incident, plans, [...posted.keys()], known))
+    await show(wanted, head, incident, posted, deps, signal, pausesMs);
   await deps.store.endRefresh(incidentId, turn.wanted);
+  return missing;
 }
 
 /** Everything below the first message: findings, those that are gone, and plans that somebody has touched. */
@@ -111,7 +122,7 @@ async function show(
   wanted: Wanted,
   thread: string | null,
   incident: Incident,
-  posted: Map<string, PostedMessage>,
+  posted: ReadonlyMap<string, PostedMessage>,
   deps: RefreshDeps,
   signal: AbortSignal,
   pausesMs: readonly number[] = [],
@@ -132,26 +143,22 @@ async function showOne(
   wanted: Wanted,
   thread: string | null,
   incident: Incident,
-  posted: Map<string, PostedMessage>,
+  posted: ReadonlyMap<string, PostedMessage>,
   deps: RefreshDeps,
   signal: AbortSignal,
 ): Promise<string> {
   const hash = createHash('sha256').update(canonicalText(wanted.message)).digest('hex');
-  const save = async (message: PostedMessage) => {
-    await deps.store.saveMessage(incident.id, message);
-    posted.set(message.key, message);
-  };
   const before = posted.get(wanted.key);
   if (before?.ts && before.hash === hash) return before.ts;
   const channel = before?.channel ?? incident.channel;
   const ts = before?.ts;
   if (ts) {
     await patiently(() => deps.chat.update(channel, ts, wanted.message, signal), deps, signal);
-    await save({ key: wanted.key, channel, ts, hash });
+    await deps.store.saveMessage(incident.id, { key: wanted.key, channel, ts, hash });
     return ts;
   }
   const sent = await patiently(() => deps.chat.post(channel, thread, wanted.message, signal), deps, signal);
-  await save({ key: wanted.key, channel: sent.channel, ts: sent.ts, hash });
+  await deps.store.saveMessage(incident.id, { key: wanted.key, channel: sent.channel, ts: sent.ts, hash });
   return sent.ts;
 }
 

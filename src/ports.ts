@@ -371,8 +371,8 @@ export interface Store {
   saveMessage(incident: string, message: PostedMessage): Promise<void>;
   /** The files of those pictures that Slack has, by hash. */
   findPictures(hashes: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** The first wins: a second upload of one picture is never shown. */
-  savePicture(hash: string, file: string): Promise<void>;
+  /** A change that the thread must show. The first file wins: a second upload of one picture is never shown. */
+  savePicture(incident: string, hash: string, file: string): Promise<void>;
 
   // --- the rest
   /**

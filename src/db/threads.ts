@@ -61,13 +61,14 @@ export function threadsOf(database: Database): Threads {
       return new Map(rows.map(({ hash, file }) => [hash, file]));
     },
 
-    savePicture: (hash, file) =>
+    savePicture: (incident, hash, file) =>
       database.withTx(async (tx) => {
         await tx.db
           .insertInto('picture')
           .values({ hash, file })
           .onConflict((conflict) => conflict.doNothing())
           .execute();
+        await tx.db.updateTable('incident').set({ wanted: sql`wanted + 1` }).where('id', '=', incident).execute();
       }),
   };
 }

@@ -5,7 +5,7 @@ import { Transient } from '../domain/errors.ts';
 import type { Painter } from '../ports.ts';
 
 /** A cold start on a busy machine included. */
-const DRAWING_MS = 15_000;
+const DRAWING_MS = 30_000;
 
 /**
  * Draws in a process of its own that ends with the picture: the two wasm programs would take some 100 MB of the bot for

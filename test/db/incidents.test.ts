@@ -67,10 +67,13 @@ describe('incidents', () => {
     expect((await store.findIncident('inc-1'))?.chains).toEqual([{ finding: 'f1', chain }]);
     await store.recordDiagnosis({ incident: 'inc-1', ...record, state: 'diagnosed' });
     expect((await store.findIncident('inc-1'))?.chains).toEqual([]);
-    await store.savePicture('hash-1', 'F1');
-    await store.savePicture('hash-1', 'F2');
+    const before = await store.beginRefresh('inc-1');
+    await store.savePicture('inc-1', 'hash-1', 'F1');
+    await store.savePicture('inc-1', 'hash-1', 'F2');
     expect(await store.findPictures(['hash-1', 'hash-2'])).toEqual(new Map([['hash-1', 'F1']]));
     expect(await store.findPictures([])).toEqual(new Map());
+    await store.endRefresh('inc-1', before?.wanted ?? 0);
+    expect((await store.beginRefresh('inc-1'))?.wanted).toBeGreaterThan(before?.wanted ?? 0);
   });
 
   it('are found by their thread, and keep the first one', async () => {
