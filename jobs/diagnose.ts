@@ -45,8 +45,8 @@ function isDue({ diagnoses, answered, recheckAt }: Incident, now: number): boole
   return diagnoses > answered || (recheckAt !== null && Date.parse(recheckAt) <= now);
 }
 
-/** Pictures in one thread: those of the leading causes. More would push the words away. */
-const MOST_PICTURES = 3;
+/** Pictures in one thread: that of the leading cause. More would push the words away, and cost a second of a core each. */
+const MOST_PICTURES = 1;
 
 /** What the thread draws. A mistake in it costs the picture, never the diagnosis. */
 function chainsOf(report: Report, cluster: Cluster, deps: Deps): readonly FindingChain[] {

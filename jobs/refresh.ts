@@ -37,7 +37,7 @@ interface Wanted {
 const HEAD = 'head';
 const LONGEST_WAIT_MS = 30_000;
 /** Slack goes on working on an upload after it has said yes; until then it refuses messages that show it. */
-const UPLOAD_PAUSES_MS = [500, 1500, 3000];
+const UPLOAD_PAUSES_MS = [500, 1000, 1500];
 
 /**
  * Brings a thread to what the tables say. The words come first: a missing picture is drawn when they stand and the thread

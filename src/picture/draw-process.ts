@@ -1,4 +1,5 @@
 /** The process that draws one chain: JSON of it on stdin, the PNG on stdout. Started by `painter.ts` alone. */
+import { setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import type { Chain } from '../domain/chain.ts';
@@ -20,4 +21,6 @@ const chain: z.ZodType<Chain> = z.object({
   culprit: z.string(),
 });
 
+// The bot goes first: a picture can wait.
+setPriority(10);
 process.stdout.write(await toPng(chain.parse(JSON.parse(await text(process.stdin)))));

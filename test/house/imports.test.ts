@@ -105,6 +105,7 @@ const laws: Readonly<Record<string, Law>> = {
       'node:fs/promises',
       'node:url',
       'node:stream/consumers',
+      'node:os',
     ],
   },
   'src/http.ts': { rooms: ['src/ports.ts'], packages: ['node:http', 'node:net'] },

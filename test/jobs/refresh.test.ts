@@ -141,7 +141,7 @@ describe('the picture of a thread', () => {
   it('waits a little for Slack to be done with it', async () => {
     const town = Object.assign(new Town(), { refusals: 2 });
     await town.refresh();
-    expect(town.slept).toEqual([500, 1500]);
+    expect(town.slept).toEqual([500, 1000]);
     expect(town.pictures()).toHaveLength(1);
   });
 
