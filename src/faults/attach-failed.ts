@@ -12,6 +12,7 @@ import {
   sufferers,
   whoseAttach,
 } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -228,7 +229,7 @@ function causeOf({ reason, nodes, attacher }: Facts): string {
 function manualFor({ reason, attachment, volume }: Judged): readonly ManualStep[] {
   const look = {
     says: 'Read the whole answer and look for it in the logs of the driver and in the backend.',
-    command: `kubectl get volumeattachment ${attachment.name} -o jsonpath='{.status}'`,
+    command: `kubectl get volumeattachment ${shellWord(attachment.name)} -o jsonpath='{.status}'`,
   };
   switch (reason) {
     case 'secret':
@@ -236,7 +237,7 @@ function manualFor({ reason, attachment, volume }: Judged): readonly ManualStep[
         look,
         {
           says: `Have its owner put the secret back that ${volume.name} or its class names, from where it is kept. An empty one does not help.`,
-          command: `kubectl get pv ${volume.name} -o jsonpath='{.spec.csi}'`,
+          command: `kubectl get pv ${shellWord(volume.name)} -o jsonpath='{.spec.csi}'`,
         },
       ];
     case 'quota':
@@ -246,7 +247,7 @@ function manualFor({ reason, attachment, volume }: Judged): readonly ManualStep[
         look,
         {
           says: `Heal the machine of ${attachment.nodeName}: unlock it, end what it is busy with, or replace it. Until then keep new pods away from it.`,
-          command: `kubectl describe node ${attachment.nodeName}`,
+          command: `kubectl describe node ${shellWord(attachment.nodeName)}`,
         },
       ];
     case 'migration':
@@ -254,7 +255,7 @@ function manualFor({ reason, attachment, volume }: Judged): readonly ManualStep[
         look,
         {
           says: 'Register the volume with the driver as its documentation says for migrated volumes, and read which versions can do it.',
-          command: `kubectl get pv ${volume.name} -o yaml`,
+          command: `kubectl get pv ${shellWord(volume.name)} -o yaml`,
         },
       ];
     case 'no-answer':

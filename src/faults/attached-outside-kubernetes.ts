@@ -8,6 +8,7 @@ import {
   sufferers,
   whoseAttach,
 } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Attachment, ClusterEvent, Pod, Volume } from '../domain/objects.ts';
@@ -187,7 +188,7 @@ function manualFor(volume: Volume): readonly ManualStep[] {
   return [
     {
       says: `Find the holder of ${handle} in the backend: the machine it is attached to, or the watcher of the image.`,
-      command: `kubectl get pv ${volume.name} -o jsonpath='{.spec.csi}'`,
+      command: `kubectl get pv ${shellWord(volume.name)} -o jsonpath='{.spec.csi}'`,
     },
     {
       says: 'Make sure that this holder is dead, or that its owner gives the volume up, and release it there. Block its address only when you know whose it is.',

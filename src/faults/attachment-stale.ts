@@ -1,4 +1,5 @@
 import { few, isUnused, listed, sameBackendVolume, sufferers } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { CONTROLLER_MANAGER } from '../domain/lease.ts';
@@ -195,7 +196,7 @@ function manualFor(nodes: readonly string[]): readonly ManualStep[] {
     },
     ...nodes.slice(0, 1).map((node) => ({
       says: 'Make sure on the machine that the device is not mounted before anything detaches it.',
-      command: `kubectl get node ${node} -o jsonpath='{.status.volumesInUse}'`,
+      command: `kubectl get node ${shellWord(node)} -o jsonpath='{.status.volumesInUse}'`,
     })),
   ];
 }

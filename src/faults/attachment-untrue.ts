@@ -1,4 +1,5 @@
 import { few, isRecordMissing, listed, replacedMachine, sufferers } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import { type Cluster, uniqueVolumeName } from '../domain/cluster.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Attachment, Node, Pod, Volume } from '../domain/objects.ts';
@@ -200,7 +201,7 @@ function manualFor({ reason, attachment, volume, node, pod, recorded }: Contradi
     return [
       {
         says: `Look in the backend to which machine ${handle} is attached. Only when it is attached to nobody, and not to ${recorded}, may the attachment be deleted.`,
-        command: `kubectl get volumeattachment ${attachment?.name ?? ''} -o yaml`,
+        command: `kubectl get volumeattachment ${shellWord(attachment?.name ?? '')} -o yaml`,
       },
       {
         says: 'When machines are made anew, give them new node names, or delete the Node object before: then its attachments are ended in order.',
@@ -210,11 +211,11 @@ function manualFor({ reason, attachment, volume, node, pod, recorded }: Contradi
   return [
     {
       says: `Look in the backend whether ${handle} is attached to ${node.name}.`,
-      command: `kubectl get node ${node.name} -o jsonpath='{.status.volumesAttached}'`,
+      command: `kubectl get node ${shellWord(node.name)} -o jsonpath='{.status.volumesAttached}'`,
     },
     {
       says: `Let ${pod.namespace}/${pod.name} leave the node and come back: its owner deletes it, and it is made again. A pod that nobody makes again must be kept as a manifest first.`,
-      command: `kubectl -n ${pod.namespace ?? 'default'} get pod ${pod.name} -o yaml`,
+      command: `kubectl -n ${shellWord(pod.namespace ?? 'default')} get pod ${shellWord(pod.name)} -o yaml`,
     },
   ];
 }

@@ -1,4 +1,5 @@
 import { few, listed, quoted } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { attacherFinalizerOf } from '../domain/csi.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -178,7 +179,7 @@ function manualFor(attachment: Attachment): readonly ManualStep[] {
   return [
     {
       says: `Find the volume in the backend (its name is often that of ${attachment.volumeName ?? 'the volume'}), detach it from ${attachment.nodeName} if it is attached there, and note it: nothing in the cluster will delete it.`,
-      command: `kubectl get volumeattachment ${attachment.name} -o yaml`,
+      command: `kubectl get volumeattachment ${shellWord(attachment.name)} -o yaml`,
     },
     {
       says: `If a copy of the old volume object with its handle is at hand, make it again under the same name with reclaim policy Retain: the attacher then detaches in order. Never make one up without the handle.`,

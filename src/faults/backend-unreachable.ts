@@ -1,5 +1,5 @@
 import { few, listed, quoted, sufferers } from '../domain/attachment.ts';
-import { some } from '../domain/claim.ts';
+import { shellWord, some } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { isStuck, longestWait, nodePluginsOn, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
@@ -184,13 +184,13 @@ function manualForServer(trouble: ServerTrouble, cluster: Cluster): readonly Man
     workload && isScaledDown
       ? {
           says: 'Bring the server back with the same export: scale it up again. Ask first why it was scaled down.',
-          command: `kubectl -n ${workload.namespace ?? ''} scale ${workload.kind.toLowerCase()}/${workload.name} --replicas=1`,
+          command: `kubectl -n ${shellWord(workload.namespace ?? '')} scale ${workload.kind.toLowerCase()}/${shellWord(workload.name)} --replicas=1`,
         }
       : {
           says: `Bring the server ${server ?? ''} back with the same name and export, or heal the network between it and the nodes.`,
           ...(service
             ? {
-                command: `kubectl -n ${service.namespace ?? ''} get endpointslices -l kubernetes.io/service-name=${service.name}`,
+                command: `kubectl -n ${shellWord(service.namespace ?? '')} get endpointslices -l kubernetes.io/service-name=${shellWord(service.name)}`,
               }
             : {}),
         };
@@ -232,7 +232,7 @@ function ofNode(first: StalledMount, mounts: readonly StalledMount[], cluster: C
       },
       {
         says: `Read the log of the node plugin on ${node.name}. One operation that hangs there holds up all later ones of the volume.`,
-        command: `kubectl get pods -A -o wide --field-selector spec.nodeName=${node.name}`,
+        command: `kubectl get pods -A -o wide --field-selector spec.nodeName=${shellWord(node.name)}`,
       },
     ],
   };

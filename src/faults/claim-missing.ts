@@ -1,4 +1,4 @@
-import { groupsOf, nameOf, some } from '../domain/claim.ts';
+import { groupsOf, nameOf, shellWord, some } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { exceededBy, type MissingClaim, missingClaims, refusalOf } from '../domain/quota.ts';
@@ -146,7 +146,7 @@ function evidenceOfRefusal(missing: MissingClaim, cluster: Cluster): readonly Ev
 function byHand({ maker, namespace, name, user, pod }: MissingClaim): readonly ManualStep[] {
   const look: ManualStep = {
     says: 'See which claims the namespace has, and compare the name letter for letter.',
-    command: `kubectl get pvc -n ${namespace}`,
+    command: `kubectl get pvc -n ${shellWord(namespace)}`,
   };
   if (maker === 'person')
     return [
@@ -162,7 +162,7 @@ function byHand({ maker, namespace, name, user, pod }: MissingClaim): readonly M
     look,
     {
       says: 'Read what the controller that makes it was told: a quota, an admission webhook, a missing right.',
-      command: `kubectl get events -n ${namespace} --field-selector involvedObject.name=${about.name}`,
+      command: `kubectl get events -n ${shellWord(namespace)} --field-selector involvedObject.name=${shellWord(about.name)}`,
     },
     maker === 'ephemeral'
       ? {

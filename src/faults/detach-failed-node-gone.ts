@@ -12,6 +12,7 @@ import {
   sufferers,
   waitingEvidence,
 } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { attacherFinalizerOf } from '../domain/csi.ts';
 import { absent, defineFault, type FindingDraft, type ManualStep } from '../domain/fault.ts';
@@ -172,7 +173,7 @@ function manualFor({ attachment, volume }: Detach): readonly ManualStep[] {
   return [
     {
       says: `Look in the storage backend whether ${handle} is attached to any machine, and whether the machine of ${attachment.nodeName} still exists. If it is attached, detach it there.`,
-      command: `kubectl get volumeattachment ${attachment.name} -o yaml`,
+      command: `kubectl get volumeattachment ${shellWord(attachment.name)} -o yaml`,
     },
     {
       says: 'Look for a version of the driver that takes a missing machine for detached: with it the attacher ends these deletions by itself.',

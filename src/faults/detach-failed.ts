@@ -13,6 +13,7 @@ import {
   sufferers,
   waitingEvidence,
 } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { attacherFinalizerOf } from '../domain/csi.ts';
 import { Refused } from '../domain/errors.ts';
@@ -220,7 +221,7 @@ function manualFor({ attachment, volume }: Detach, isUnusedThere: boolean): read
   return [
     {
       says: `Look in the storage backend to which machine ${handle} is attached, and whether it is being detached.`,
-      command: `kubectl get volumeattachment ${attachment.name} -o yaml`,
+      command: `kubectl get volumeattachment ${shellWord(attachment.name)} -o yaml`,
     },
     isUnusedThere
       ? {

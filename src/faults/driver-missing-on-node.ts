@@ -1,5 +1,5 @@
 import { few, listed, sufferers } from '../domain/attachment.ts';
-import { getCommand, waitByHand } from '../domain/claim.ts';
+import { getCommand, shellWord, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { isDriverInstalled } from '../domain/csi.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -242,7 +242,7 @@ function manualFor(node: Node, plugins: readonly Pod[]): readonly ManualStep[] {
     plugin
       ? {
           says: 'Read what the registrar and the driver of the node plugin say: socket path, liveness probe, privileges.',
-          command: `kubectl -n ${plugin.namespace ?? ''} logs ${plugin.name} --all-containers --previous --tail=100`,
+          command: `kubectl -n ${shellWord(plugin.namespace ?? '')} logs ${shellWord(plugin.name)} --all-containers --previous --tail=100`,
         }
       : {
           says: "Look why the driver's node DaemonSet has no pod on this node: its selector, and taints that it does not tolerate.",

@@ -1,4 +1,5 @@
 import { few, listed, sufferers } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Pod, Volume } from '../domain/objects.ts';
@@ -207,7 +208,7 @@ function manualFor({ volume, nodes, pods }: Lost): readonly ManualStep[] {
   return [
     {
       says: `Find out whether the machine of ${listed(nodes)} or its disk still exists. If so, let it join again under the same name: the volume is then usable as it was.`,
-      command: `kubectl get pv ${volume.name} -o yaml`,
+      command: `kubectl get pv ${shellWord(volume.name)} -o yaml`,
     },
     ...needed,
   ];

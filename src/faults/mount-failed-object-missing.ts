@@ -1,5 +1,5 @@
 import { sufferers } from '../domain/attachment.ts';
-import { some } from '../domain/claim.ts';
+import { shellWord, some } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, type ManualStep } from '../domain/fault.ts';
 import {
@@ -110,7 +110,7 @@ function evidenceOf(mounts: readonly StalledMount[], missing: Ref): readonly Evi
 }
 
 function manualFor(missing: Ref): readonly ManualStep[] {
-  const where = missing.namespace === null ? '' : ` -n ${missing.namespace}`;
+  const where = missing.namespace === null ? '' : ` -n ${shellWord(missing.namespace)}`;
   return [
     {
       says: `See whether ${missing.kind} ${missing.name} exists there, perhaps under another name.`,

@@ -1,5 +1,5 @@
 import { sufferers } from '../domain/attachment.ts';
-import { some } from '../domain/claim.ts';
+import { shellWord, some } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import {
@@ -123,7 +123,7 @@ function manualFor(volume: Volume, bad: readonly string[]): readonly ManualStep[
   return [
     {
       says: `Compare the mount options of ${volume.name} with what the file system of its nodes takes${bad.length > 0 ? `; ${bad.join(', ')} is the one in question` : ''}.`,
-      command: `kubectl get pv ${volume.name} -o jsonpath='{.spec.mountOptions}'`,
+      command: `kubectl get pv ${shellWord(volume.name)} -o jsonpath='{.spec.mountOptions}'`,
     },
     {
       says: `Correct the class ${volume.className === '' ? 'or manifest' : volume.className} that volumes are made from: mountOptions of a class can be changed, and count for new volumes only.`,

@@ -1,5 +1,5 @@
 import { few, sufferers } from '../domain/attachment.ts';
-import { some, waitByHand } from '../domain/claim.ts';
+import { shellWord, some, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { isStuck, MOUNT_GRACE_MS, readForMounts, refsOf, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
@@ -152,11 +152,11 @@ function manualFor({ pod, node, volume }: StalledMount): readonly ManualStep[] {
   return [
     {
       says: 'Read the events of the pod, the first error of the series and not the last.',
-      command: `kubectl -n ${pod.namespace ?? ''} get events --field-selector involvedObject.name=${pod.name} --sort-by=.firstTimestamp`,
+      command: `kubectl -n ${shellWord(pod.namespace ?? '')} get events --field-selector involvedObject.name=${shellWord(pod.name)} --sort-by=.firstTimestamp`,
     },
     {
       says: `Read the log of kubelet on ${node.name}${driver === undefined ? '' : `, and of the node plugin of ${driver} there`}.`,
-      command: `kubectl get pods -A -o wide --field-selector spec.nodeName=${node.name}`,
+      command: `kubectl get pods -A -o wide --field-selector spec.nodeName=${shellWord(node.name)}`,
     },
   ];
 }

@@ -1,4 +1,5 @@
 import { few, listed, sufferers } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { type Contention, contentionsOf, deadlockOf } from '../domain/contention.ts';
 import { defineFault, type Evidence, type FindingDraft, fact } from '../domain/fault.ts';
@@ -118,7 +119,7 @@ function toFinding(all: readonly Contention[], any: Contention, cluster: Cluster
           },
           ...sharers.slice(0, 1).map((sharer) => ({
             says: 'Look at how many replicas use the one claim.',
-            command: `kubectl -n ${sharer.namespace ?? 'default'} get ${sharer.kind.toLowerCase()} ${sharer.name} -o wide`,
+            command: `kubectl -n ${shellWord(sharer.namespace ?? 'default')} get ${sharer.kind.toLowerCase()} ${shellWord(sharer.name)} -o wide`,
           })),
         ],
   };

@@ -1,4 +1,5 @@
 import { claimsDestroyedWith, few, type Hold, holdsOf, listed, sufferers } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster, SignOfLife } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Claim, Node, Pod } from '../domain/objects.ts';
@@ -246,7 +247,7 @@ function evidenceOfOldPod(pod: Pod): Evidence {
 function manualFor(node: Node, isAlive: boolean): readonly ManualStep[] {
   const look = {
     says: 'Look at the machine: cloud console, hypervisor or BMC. NotReady alone does not say that it is off.',
-    command: `kubectl describe node ${node.name}`,
+    command: `kubectl describe node ${shellWord(node.name)}`,
   };
   const heal = { says: 'If the machine runs, heal its kubelet or network: the volume is then handed over by itself.' };
   return isAlive

@@ -1,4 +1,5 @@
 import { few, listed, sufferers } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Node, Pod } from '../domain/objects.ts';
@@ -141,7 +142,7 @@ function manualFor(node: Node): readonly ManualStep[] {
   return [
     {
       says: 'Find out whether the machine was power-cycled since the taint was set: its boot id is of this start.',
-      command: `kubectl get node ${node.name} -o jsonpath='{.status.nodeInfo.bootID}'`,
+      command: `kubectl get node ${shellWord(node.name)} -o jsonpath='{.status.nodeInfo.bootID}'`,
     },
     {
       says: 'If it was not, cordon it, power-cycle it, and look again: left-over mounts of the time before may still write.',

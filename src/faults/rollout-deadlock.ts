@@ -1,4 +1,5 @@
 import { claimsDestroyedWith, few, listed, sufferers } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { type Contention, contentionsOf, type Deadlock, deadlockOf } from '../domain/contention.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -153,7 +154,7 @@ function manualFor({ namespace, name }: Deployment): readonly ManualStep[] {
     { says: 'Doing nothing keeps the old version serving.' },
     {
       says: 'To give the new version up, undo the rollout.',
-      command: `kubectl -n ${namespace} rollout undo deployment ${name}`,
+      command: `kubectl -n ${shellWord(namespace ?? '')} rollout undo deployment ${shellWord(name)}`,
     },
     {
       says: 'Change the strategy where the Deployment is kept (Helm values, Git) as well, or the next rollout blocks again.',

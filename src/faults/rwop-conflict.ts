@@ -1,4 +1,5 @@
 import { claimsDestroyedWith, few, listed, sufferers } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Claim, Deployment, Pod } from '../domain/objects.ts';
@@ -214,7 +215,7 @@ function manualFor(claim: Claim, rollout: Deployment | undefined): readonly Manu
       { says: 'Doing nothing keeps the old version serving.' },
       {
         says: 'To give the new version up, undo the rollout.',
-        command: `kubectl -n ${rollout.namespace} rollout undo deployment ${rollout.name}`,
+        command: `kubectl -n ${shellWord(rollout.namespace ?? '')} rollout undo deployment ${shellWord(rollout.name)}`,
       },
       {
         says: 'Change the strategy where the Deployment is kept (Helm values, Git) as well, or the next rollout blocks again.',
@@ -224,7 +225,7 @@ function manualFor(claim: Claim, rollout: Deployment | undefined): readonly Manu
   return [
     {
       says: 'Decide which pod shall have the claim, and end the other in an orderly way: its owner scales it down.',
-      command: `kubectl -n ${claim.namespace ?? 'default'} get pods -o wide`,
+      command: `kubectl -n ${shellWord(claim.namespace ?? 'default')} get pods -o wide`,
     },
     { says: 'Workloads that run at the same time need a claim each, or one whose access mode allows several pods.' },
   ];

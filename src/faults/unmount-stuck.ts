@@ -6,7 +6,7 @@ import {
   sufferers,
   waitersElsewhere,
 } from '../domain/attachment.ts';
-import { deletionTimestampOf, isoOf, nameOf, retainByHand, some, waitByHand } from '../domain/claim.ts';
+import { deletionTimestampOf, isoOf, nameOf, retainByHand, shellWord, some, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { hasDriver, isInTreeDisk, nodePluginsOn } from '../domain/mount.ts';
@@ -373,14 +373,14 @@ function manualFor(
     ...doomed.map(retainByHand),
     {
       says: `Look on ${node.name} who keeps the mount${handles.length > 0 ? ` (${listed(handles)})` : ''}: processes that use it, second mounts of the device, the kernel log, the log of the node plugin.`,
-      command: `kubectl get pods -A -o wide --field-selector spec.nodeName=${node.name}`,
+      command: `kubectl get pods -A -o wide --field-selector spec.nodeName=${shellWord(node.name)}`,
     },
     {
       says: 'End that process, or unmount the left reference or the stale handle on the machine. Kubelet goes on by itself.',
     },
     {
       says: 'If that does not help, drain the node and reboot it in an orderly way. Do not force the pod away and do not detach the volume meanwhile: it may still be written to.',
-      command: `kubectl drain ${node.name} --ignore-daemonsets --delete-emptydir-data`,
+      command: `kubectl drain ${shellWord(node.name)} --ignore-daemonsets --delete-emptydir-data`,
     },
   ];
 }

@@ -9,6 +9,7 @@ import {
   sufferers,
   whoseAttach,
 } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import { type Cluster, controllerOf } from '../domain/cluster.ts';
 import { driverOfVolume } from '../domain/csi.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -280,7 +281,7 @@ function evidenceOf(found: readonly [Full, ...Full[]], cluster: Cluster): readon
 function manualFor(reason: Reason, node: string): readonly ManualStep[] {
   const look = {
     says: 'Look which volumes take the slots, and whether all of them are needed there.',
-    command: `kubectl get csinode ${node} -o yaml`,
+    command: `kubectl get csinode ${shellWord(node)} -o yaml`,
   };
   const add = { says: 'Add a node, or free slots: stop pods whose volumes are not needed, in the ordinary way.' };
   if (reason === 'scheduler') return [look, add];

@@ -1,4 +1,5 @@
 import { few, listed, sufferers } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Node, Pod, Volume } from '../domain/objects.ts';
@@ -373,7 +374,7 @@ function manualFor({ reason, volumes, constraint, inReach }: Conflict, mayCopy: 
       return [
         {
           says: 'Find out which of the volumes holds data that is needed: the other one is made anew in its place.',
-          command: `kubectl get pv ${volumes.map(({ name }) => name).join(' ')}`,
+          command: `kubectl get pv ${volumes.map(({ name }) => shellWord(name)).join(' ')}`,
         },
         ...copy,
         {
@@ -391,7 +392,7 @@ function manualFor({ reason, volumes, constraint, inReach }: Conflict, mayCopy: 
       return [
         {
           says: 'Bring a node back in the place of the volume, or uncordon the one that is there.',
-          command: `kubectl get pv ${volume} -o jsonpath='{.spec.nodeAffinity}'`,
+          command: `kubectl get pv ${shellWord(volume)} -o jsonpath='{.spec.nodeAffinity}'`,
         },
         ...copy,
       ];

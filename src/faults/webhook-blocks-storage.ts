@@ -174,7 +174,7 @@ function manualFor(service: Blocked['hook']['service'], workload: Ref | undefine
   return [
     {
       says: 'Look which endpoints stand behind the webhook.',
-      command: `kubectl get endpointslices -n ${namespace} -l kubernetes.io/service-name=${shellWord(service.name)}`,
+      command: `kubectl get endpointslices -n ${shellWord(namespace)} -l kubernetes.io/service-name=${shellWord(service.name)}`,
     },
     ...(target
       ? [{ says: 'Look why its pods are not Ready, and mend that.', command: `kubectl describe ${target}` }]

@@ -18,8 +18,8 @@ const role = z.object({
 
 /** `verb group/resource[/subresource]` of everything that the acting role of this one remediation grants. */
 function rightsOf(remediation: Remediation): ReadonlySet<string> {
-  const documents = parseAllDocuments(rbacYaml({ faults: [], remediations: [remediation] })).map((one): unknown => one.toJS());
-  const found = documents.flatMap((one) => role.safeParse(one).data ?? []);
+  const documents = parseAllDocuments(rbacYaml({ faults: [], remediations: [remediation] }));
+  const found = documents.flatMap((one) => role.safeParse(one.toJS()).data ?? []);
   return new Set(
     found.flatMap(({ rules }) =>
       rules.flatMap((rule) =>
