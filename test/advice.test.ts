@@ -8,6 +8,7 @@ import { isProvablyNotInUse } from '../src/domain/attachment.ts';
 import type { Cluster } from '../src/domain/cluster.ts';
 import type { Finding, Offer } from '../src/domain/report.ts';
 import type { PlannedWrite } from '../src/domain/write.ts';
+import { cases } from './support/cases.ts';
 import { findingsIn, type KnownFinding, knownStates } from './support/findings.ts';
 
 /** What a finding tells a person to do or offers to do. */
@@ -33,7 +34,7 @@ function toGiven({ finding, cluster }: KnownFinding): Given {
 
 /** A sentence that warns of something names it too. */
 const WARNS =
-  /\b(?:not|never|no|nor|neither|wrong|instead|nothing|common advice|rather than|destroys?|loses?|harms?|worse|useless|without|cannot|makes? two writers|only when|only if|is right only|unless|safe only|until|forbids?|mistake|overlook|belongs|leaks?|strand|leave|leaves|moves the error)\b/i;
+  /\b(?:not|never|no|nor|neither|wrong|instead|nothing|common advice|rather than|destroys?|loses?|harms?|worse|useless|without|cannot|makes? two writers|only when|only if|is right only|unless|safe only|until|forbids?|mistake|overlook|belongs|leaks?|strand|leave|leaves|moves the error|make sure in the backend|when the backend shows|orders the detach)\b/i;
 
 interface Advice {
   /** Its number in the list of the facts. */
@@ -58,7 +59,8 @@ const list: readonly Advice[] = [
       [...commands, ...writes.map(({ body }) => JSON.stringify(body))].some((text) =>
         /"finalizers"\s*:\s*(?:null|\[\s*\])|"path":"\/metadata\/finalizers"/.test(text),
       ) || writes.some((write) => removesFinalizer(write) && removals(write) > 1),
-    words: /(?:set|patch|clear|null)\w*\b[^.]*\bfinalizers? (?:to null|list|away|to \[\])|clear(?:ing)? (?:all|the) finalizers/i,
+    words:
+      /(?:set|patch|clear|null)\w*\b[^.]*\bfinalizers? (?:to null|list|away|to \[\])|clear(?:ing)? (?:all|the) finalizers/i,
   },
   {
     no: 2,
@@ -90,7 +92,8 @@ const list: readonly Advice[] = [
     isGiven: (given) =>
       given.commands.some((line) => /--force\b|--grace-period[= ]0/.test(line)) ||
       given.writes.some(
-        (write) => deletes(write, 'pods') && /"gracePeriodSeconds":0/.test(JSON.stringify(write.body)) && !isFenced(given),
+        (write) =>
+          deletes(write, 'pods') && /"gracePeriodSeconds":0/.test(JSON.stringify(write.body)) && !isFenced(given),
       ),
     words: /force[- ]?delet(?:e|ing|ion)\b|--force\b|--grace-period=0/i,
   },
@@ -101,13 +104,18 @@ const list: readonly Advice[] = [
       finding.fault === 'multi-attach-node-gone' && finding.verdict === 'progress' && finding.offers.length > 0,
     words: /(?:missing|gone|non-existing|deleted) node[^.]*for ever/i,
   },
-  { no: 6, says: 'Kubernetes does not detach by force by default', words: /not force-detach by default|no forced detach by default/i },
+  {
+    no: 6,
+    says: 'Kubernetes does not detach by force by default',
+    words: /not force-detach by default|no forced detach by default/i,
+  },
   { no: 7, says: 'the attachment object is the lock', words: /VolumeAttachment(?: object)? is (?:the|a) lock/i },
   { no: 8, says: 'the provisioner protects volumes from v5.0.1 on', words: /v5\.0\.1\b/ },
   {
     no: 9,
     says: 'find the provisioner by the name of its Deployment',
-    isGiven: ({ commands }) => commands.some((line) => /deploy(?:ment)?s?[ /]csi-provisioner|containers\[0\]/.test(line)),
+    isGiven: ({ commands }) =>
+      commands.some((line) => /deploy(?:ment)?s?[ /]csi-provisioner|containers\[0\]/.test(line)),
     words: /deploy(?:ment)? csi-provisioner/i,
   },
   {
@@ -127,10 +135,16 @@ const list: readonly Advice[] = [
     says: 'scale to 0, sleep, scale to a number written down by hand',
     isGiven: ({ commands, cluster, offers }) =>
       commands.some((line) => /\bsleep\b/.test(line)) ||
-      offers.filter(({ remediation }) => remediation === 'scale-down-and-restore').some((offer) => !restores(offer, cluster)),
+      offers
+        .filter(({ remediation }) => remediation === 'scale-down-and-restore')
+        .some((offer) => !restores(offer, cluster)),
     words: /\bsleep \d+/i,
   },
-  { no: 13, says: 'a StatefulSet cannot meet Multi-Attach', words: /StatefulSet[^.]*(?:makes? Multi-Attach disappear|avoids? Multi-Attach)/i },
+  {
+    no: 13,
+    says: 'a StatefulSet cannot meet Multi-Attach',
+    words: /StatefulSet[^.]*(?:makes? Multi-Attach disappear|avoids? Multi-Attach)/i,
+  },
   {
     no: 14,
     says: 'a zone that does not match shows as a mount that times out',
@@ -154,7 +168,11 @@ const list: readonly Advice[] = [
     isGiven: ({ commands }) => commands.some((line) => /kubectl (?:apply|replace|create)\b/.test(line)),
     words: /roll(?:ing)? ?back[^.]*(?:YAML|manifest)/i,
   },
-  { no: 18, says: 'alert on an expression that can never fire', words: /kube_volumeattachment_(?:status|spec)[^.]*(?:==|> ?\d)/i },
+  {
+    no: 18,
+    says: 'alert on an expression that can never fire',
+    words: /kube_volumeattachment_(?:status|spec)[^.]*(?:==|> ?\d)/i,
+  },
   {
     no: 19,
     says: 'delete attachments by automation two minutes after NotReady',
@@ -185,7 +203,11 @@ const list: readonly Advice[] = [
   },
   { no: 23, says: 'a Gatekeeper rule over input.request', words: /input\.request/i },
   { no: 24, says: 'a Checkov check that does not exist', words: /CKV2_K8S_STORAGECLASS_BINDING|scan_resource_conf/i },
-  { no: 25, says: 'alert on the number of attachments', words: /(?:count|number) of (?:the )?VolumeAttachments?[^.]*alert|alert on the (?:count|number) of/i },
+  {
+    no: 25,
+    says: 'alert on the number of attachments',
+    words: /(?:count|number) of (?:the )?VolumeAttachments?[^.]*alert|alert on the (?:count|number) of/i,
+  },
 ];
 
 function removals({ body }: PlannedWrite): number {
@@ -239,9 +261,9 @@ const pages = globSync(['docs/faults/*.md', 'docs/remediations/*.md', 'README.md
   sentences: sentencesOf(readFileSync(path, 'utf8')),
 }));
 
-/** Sentences of a text, each with the one before it: a warning may stand in either. */
+/** Sentences of a text, headings left out. */
 function sentencesOf(text: string): readonly string[] {
-  return text.split(/(?<=[.!?])\s+|\n{2,}/);
+  return text.split(/(?<=[.!?])\s+|\n+/).filter((sentence) => !sentence.startsWith('#'));
 }
 
 beforeAll(async () => {
@@ -252,13 +274,15 @@ it('all twenty-five are here', () => {
   expect(list.map(({ no }) => no)).toEqual(Array.from({ length: 25 }, (_, i) => i + 1));
 });
 
-describe.each(list)('advice $no, "$says"', ({ isGiven, words }) => {
-  it.runIf(isGiven)('is no offer and no manual step in any known state', () => {
-    const wrong = given.filter((one) => isGiven?.(one));
+describe('advice that is wrong', () => {
+  const searched = list.flatMap(({ isGiven, ...one }) => (isGiven ? [{ ...one, isGiven }] : []));
+  it.each(searched)('$no, "$says": is no offer and no manual step in any known state', ({ isGiven }) => {
+    const wrong = given.filter(isGiven);
     expect(wrong.map(({ finding }) => `${finding.fault}: ${finding.summary}`)).toEqual([]);
   });
 
-  it.runIf(words)('is recommended by no sentence: where it is named, it is warned of', () => {
+  const worded = list.flatMap(({ words, ...one }) => (words ? [{ ...one, words }] : []));
+  it.each(worded)('$no, "$says": is recommended by no sentence; where it is named, it is warned of', ({ words }) => {
     const said = [
       ...pages.flatMap(({ path, sentences }) => sentences.map((sentence) => [path, sentence] as const)),
       ...given.flatMap(({ finding, steps }) =>
@@ -267,9 +291,35 @@ describe.each(list)('advice $no, "$says"', ({ isGiven, words }) => {
         ),
       ),
     ];
-    const recommended = said.filter(([, sentence]) => words?.test(sentence) && !WARNS.test(sentence));
+    const recommended = said.filter(([, sentence]) => words.test(sentence) && !WARNS.test(sentence));
     expect([...new Set(recommended.map((pair) => pair.join(': ')))]).toEqual([]);
   });
+});
+
+/** The troubles that such advice is mostly given for: each stands among the cases, with its right answer. */
+const troubles: Readonly<Record<string, readonly string[]>> = {
+  'a claim that stays Terminating': [
+    'claim-held-by-finished-pod',
+    'claim-held-by-snapshot',
+    'claim-held-by-foreign-finalizer',
+    'claim-held-by-pod',
+    'control-plane-unhealthy',
+  ],
+  'a volume that stays Terminating, or leaks': ['volume-deleted-while-bound', 'volume-deletion-stuck', 'detach-failed'],
+  'Multi-Attach': [
+    'multi-attach-node-down',
+    'multi-attach-live-node',
+    'multi-attach-node-gone',
+    'detach-failed-node-gone',
+  ],
+  'a rollout that waits for itself': ['rollout-deadlock', 'rwop-conflict'],
+  'a class that is not found, a zone that does not match': ['claim-class-missing', 'volume-topology-conflict'],
+  'a node that dies under a StatefulSet': ['multi-attach-node-down', 'out-of-service-taint-left'],
+};
+
+it.each(Object.entries(troubles))('%s: each of its faults is the right answer of a case', (_, faults) => {
+  const answers = new Set(cases.flatMap((one) => one.faults));
+  expect(faults.filter((fault) => !answers.has(fault))).toEqual([]);
 });
 
 describe('the search', () => {
