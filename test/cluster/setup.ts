@@ -14,6 +14,12 @@ declare module 'vitest' {
       /** Folder of the programs; null where they cannot be built. */
       readonly programs: string | null;
       readonly whyNot: string;
+      /** Folder of another version's control plane (`CLUSTER_VERSION=1.36`). */
+      readonly controlPlane: string | null;
+      /** `CLUSTER_TIMERS=default` for those of Kubernetes itself. */
+      readonly timers: 'fast' | 'default';
+      /** `CLUSTER_ONLY=core` for the scenarios that stand for the others. */
+      readonly onlyCore: boolean;
       /** File to which each scenario adds how far it came. */
       readonly results: string;
       /** Folder in which a failed scenario leaves its logs and objects. */
@@ -33,10 +39,20 @@ const results = join(folder, 'results');
 
 /** Builds the programs, which is nothing where they are there already. */
 export async function setup(project: TestProject): Promise<void> {
-  const { programs, whyNot } = await buildPrograms();
+  const { programs, whyNot } = await buildPrograms([]);
+  const version = process.env['CLUSTER_VERSION'];
+  const older = version === undefined || programs === null ? undefined : await buildPrograms(['--version', version]);
   if (programs === null && process.env['CI'] === 'true') throw new Error(`the test bed cannot be built: ${whyNot}`);
   if (programs === null) process.stdout.write(`\nSkipped: ${whyNot}\n`);
-  project.provide('testbed', { programs, whyNot, results, kept: join(root, '.cache/cluster') });
+  project.provide('testbed', {
+    programs,
+    whyNot,
+    controlPlane: older?.programs ?? null,
+    timers: process.env['CLUSTER_TIMERS'] === 'default' ? 'default' : 'fast',
+    onlyCore: process.env['CLUSTER_ONLY'] === 'core',
+    results,
+    kept: join(root, '.cache/cluster'),
+  });
 }
 
 /** Prints the table when all has been played. */
@@ -45,9 +61,11 @@ export function teardown(): void {
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function buildPrograms(): Promise<{ readonly programs: string | null; readonly whyNot: string }> {
+async function buildPrograms(
+  version: readonly string[],
+): Promise<{ readonly programs: string | null; readonly whyNot: string }> {
   const whyNot = await new Promise<string>((resolve, reject) => {
-    const child = spawn(process.execPath, [build], { cwd: root, stdio: ['ignore', 'inherit', 'pipe'] });
+    const child = spawn(process.execPath, [build, ...version], { cwd: root, stdio: ['ignore', 'inherit', 'pipe'] });
     let said = '';
     child.stderr.on('data', (chunk: Buffer) => {
       said += chunk.toString();
@@ -61,7 +79,7 @@ async function buildPrograms(): Promise<{ readonly programs: string | null; read
     });
   });
   if (whyNot !== '') return { programs: null, whyNot };
-  const { stdout } = await run(process.execPath, [build, '--print-dir'], { cwd: root });
+  const { stdout } = await run(process.execPath, [build, ...version, '--print-dir'], { cwd: root });
   return { programs: stdout.trim(), whyNot };
 }
 

@@ -63,8 +63,8 @@ export type Component = 'etcd' | 'apiserver' | 'kcm' | 'scheduler' | 'simcsi';
 const ATTEMPTS = 3;
 const READY_MS = 120_000;
 const POLL_MS = 150;
-/** Three times what the slowest of the short timers takes, on a machine that does something else as well. */
-const PATIENCE_MS = 90_000;
+/** Three times what the slowest timer takes, on a machine that does something else as well. */
+const patienceMs: Readonly<Record<'fast' | 'default', number>> = { fast: 90_000, default: 1_200_000 };
 
 const CONTROLLERS = [
   'persistentvolume-attach-detach-controller',
@@ -432,7 +432,11 @@ export class Bed {
   // --- the world
 
   /** Looks at the state again and again until the predicate gives something; the deadline ends only what has failed. */
-  async until<T>(what: string, look: () => T | undefined | Promise<T | undefined>, withinMs = PATIENCE_MS): Promise<T> {
+  async until<T>(
+    what: string,
+    look: () => T | undefined | Promise<T | undefined>,
+    withinMs = patienceMs[this.options.timers ?? 'fast'],
+  ): Promise<T> {
     const deadline = performance.now() + withinMs;
     for (;;) {
       const found = await look();

@@ -61,6 +61,8 @@ export interface Scenario {
   /** What happens, in one sentence. */
   readonly title: string;
   readonly bed?: BedOptions;
+  /** Played again by `npm run test:long`: with the default timers, and on an older Kubernetes. */
+  readonly isCore?: boolean;
   /** The faults that it shows; of a look-alike those that it must not be taken for. */
   readonly faults: readonly FaultId[];
   /** The plans that people approve, in order. */

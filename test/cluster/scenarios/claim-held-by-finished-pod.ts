@@ -6,6 +6,7 @@ export const claimHeldByFinishedPod = defineScenario({
   id: 'claim-held-by-finished-pod',
   kind: 'fault',
   title: 'a claim stays Terminating because a pod that has ended long ago still names it',
+  isCore: true,
   faults: ['claim-held-by-finished-pod'],
   repairs: [{ remediation: 'set-reclaim-policy-retain' }, { remediation: 'delete-finished-pod' }],
 

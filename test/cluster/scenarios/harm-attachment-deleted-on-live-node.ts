@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { minutes } from '../../../src/domain/time.ts';
 import { findingsOf } from '../bed/diagnosis.ts';
-import { claim, isBeingDeleted, isReady, namespace, pod, textAt } from '../bed/objects.ts';
+import { at, claim, isBeingDeleted, isReady, type KubeObject, namespace, pod, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
 
 export const harmAttachmentDeletedOnLiveNode = defineScenario({
@@ -9,6 +9,7 @@ export const harmAttachmentDeletedOnLiveNode = defineScenario({
   kind: 'harm',
   title: 'an attachment is deleted by hand on a node that is alive: two nodes write to one volume',
   faults: ['multi-attach-live-node'],
+  withinSeconds: 300,
   harm: ['two-writers', 'unpublished-while-staged'],
 
   async provoke(bed) {
@@ -22,14 +23,16 @@ export const harmAttachmentDeletedOnLiveNode = defineScenario({
     // What the bot says while a pod waits: it names who shares the volume, and offers nothing, least of all this.
     expect(await findingsOf(bed, minutes(20))).toEqual(['found multi-attach-live-node: Pod shop/one']);
 
-    // Somebody takes the shortcut all the same, and again when the controller has made the attachment anew.
-    await bed.until('the volume to move to n2', async () => {
+    // Somebody takes the shortcut all the same, and again whenever the controller has given the volume back to n1: which
+    // node gets it is chance. One that is deleted while it is being attached would block the controller for two minutes.
+    const moved = async () => {
       if (isReady(await bed.api.find('pod shop/two'))) return true;
       const attachments = await bed.attachmentsOf(volume.metadata.name);
-      const old = attachments.find((one) => textAt(one, 'spec.nodeName') === 'n1' && !isBeingDeleted(one));
-      if (old) await bed.api.delete(`va ${old.metadata.name}`);
+      const settled = attachments.find((one) => textAt(one, 'spec.nodeName') === 'n1' && isSettled(one));
+      if (settled) await bed.api.delete(`va ${settled.metadata.name}`);
       return undefined;
-    });
+    };
+    await bed.until('the volume to move to n2', moved, 200_000);
     const disk = await bed.disks.find(handle);
     // Both machines hold it mounted, the storage system knows of one, and the first pod has noticed nothing.
     expect(disk?.stagedOn.toSorted()).toEqual(['i-n1', 'i-n2']);
@@ -42,3 +45,8 @@ export const harmAttachmentDeletedOnLiveNode = defineScenario({
     return { scope: 'pvc shop/data', found: [] };
   },
 });
+
+function isSettled(attachment: KubeObject): boolean {
+  const ageMs = Date.now() - Date.parse(attachment.metadata.creationTimestamp ?? '');
+  return at(attachment, 'status.attached') === true && !isBeingDeleted(attachment) && ageMs > 5000;
+}

@@ -7,6 +7,7 @@ export const multiAttachNodeDown = defineScenario({
   id: 'multi-attach-node-down',
   kind: 'fault',
   title: 'a machine loses its power, and the replacement of its pod waits for the volume until the node is tainted',
+  isCore: true,
   faults: ['multi-attach-node-down'],
   repairs: [
     {
