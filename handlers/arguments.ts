@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { en, listed, sentences, type Text, zh } from '../src/domain/text.ts';
 import { shown } from './names.ts';
 
 export type Arguments =
@@ -8,7 +9,7 @@ export type Arguments =
       readonly namespace: string | undefined;
       readonly cluster: string | undefined;
     }
-  | { readonly kind: 'wrong'; readonly says: string };
+  | { readonly kind: 'wrong'; readonly says: Text };
 
 const options = { namespace: { type: 'string', short: 'n' }, cluster: { type: 'string' } } as const;
 
@@ -38,13 +39,21 @@ function textOf(value: unknown): string | undefined {
 }
 
 /** node:util names the option between quotes; its own sentences speak to programmers. */
-function sentenceOf(error: unknown, allowed: readonly string[]): string {
+function sentenceOf(error: unknown, allowed: readonly string[]): Text {
   const message = error instanceof Error ? error.message : '';
   const option = /'(-[^'\s,]*)/.exec(message)?.[1] ?? '';
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') {
-    const known = allowed.map((name) => (name === 'namespace' ? '`-n NAMESPACE`' : '`--cluster NAME`')).join(' and ');
-    return `I do not know the option \`${shown(option)}\`. ${known === '' ? 'There are none here.' : `There is ${known}.`}`;
+    const known = listed(allowed.map((name) => (name === 'namespace' ? '`-n NAMESPACE`' : '`--cluster NAME`')));
+    return sentences(
+      { en: en`I do not know the option \`${shown(option)}\`.`, zh: zh`没有 \`${shown(option)}\` 这个选项。` },
+      allowed.length === 0
+        ? { en: 'There are none here.', zh: '这里没有任何选项。' }
+        : { en: en`There is ${known}.`, zh: zh`可用的有 ${known}。` },
+    );
   }
-  return `The option \`${shown(option)}\` needs a value after it.`;
+  return {
+    en: en`The option \`${shown(option)}\` needs a value after it.`,
+    zh: zh`选项 \`${shown(option)}\` 后面需要一个值。`,
+  };
 }

@@ -1,3 +1,4 @@
+import { en, sentences, type Text, zh } from '../src/domain/text.ts';
 import type { Surface } from '../src/surface.ts';
 import { hint, shown } from './names.ts';
 
@@ -5,15 +6,25 @@ import { hint, shown } from './names.ts';
 export function chooseCluster(
   given: string | undefined,
   surface: Surface,
-): { readonly kind: 'right'; readonly cluster: string | null } | { readonly kind: 'wrong'; readonly says: string } {
+): { readonly kind: 'right'; readonly cluster: string | null } | { readonly kind: 'wrong'; readonly says: Text } {
   const names = surface.clusters.map((name) => `\`${name}\``).join(', ');
   if (given === undefined) {
     if (surface.clusters.length <= 1) return { kind: 'right', cluster: null };
-    return { kind: 'wrong', says: `Which cluster? Add \`--cluster NAME\`. There are: ${names}.` };
+    return {
+      kind: 'wrong',
+      says: {
+        en: en`Which cluster? Add \`--cluster NAME\`. There are: ${names}.`,
+        zh: zh`哪个集群？请加上 \`--cluster NAME\`。可选的有：${names}。`,
+      },
+    };
   }
   if (surface.clusters.includes(given)) return { kind: 'right', cluster: given };
   return {
     kind: 'wrong',
-    says: `I do not know the cluster \`${shown(given)}\`.${hint(given, surface.clusters)} There are: ${names}.`,
+    says: sentences(
+      { en: en`I do not know the cluster \`${shown(given)}\`.`, zh: zh`没有 \`${shown(given)}\` 这个集群。` },
+      hint(given, surface.clusters),
+      { en: en`There are: ${names}.`, zh: zh`可选的有：${names}。` },
+    ),
   };
 }

@@ -1,12 +1,13 @@
 import { closest, distance } from 'fastest-levenshtein';
+import { en, type Text, zh } from '../src/domain/text.ts';
 
-/** ` Did you mean X?`, when something is near enough. */
-export function hint(word: string, known: readonly string[]): string {
-  if (known.length === 0 || word === '') return '';
+/** `Did you mean X?`, when something is near enough. */
+export function hint(word: string, known: readonly string[]): Text | undefined {
+  if (known.length === 0 || word === '') return undefined;
   const nearest = closest(word.toLowerCase(), [...known]);
   return distance(word.toLowerCase(), nearest) <= Math.max(2, Math.floor(word.length / 3))
-    ? ` Did you mean \`${nearest}\`?`
-    : '';
+    ? { en: en`Did you mean \`${nearest}\`?`, zh: zh`您指的是 \`${nearest}\` 吗？` }
+    : undefined;
 }
 
 /** What somebody typed, short and without backticks, for a sentence that is told to that person. */

@@ -35,7 +35,13 @@ const metadata = z.object({ plan: z.string() });
 export async function voteByForm(decision: Decision, submission: Submission, surface: Surface): Promise<Answer> {
   const plan = planOf(submission.privateMetadata);
   if (plan === undefined)
-    return { kind: 'tell', text: 'This form names no plan. Click the button in the thread again.' };
+    return {
+      kind: 'tell',
+      text: {
+        en: 'This form names no plan. Click the button in the thread again.',
+        zh: '这个表单没有指明计划。请在消息列中再次点击按钮。',
+      },
+    };
   const asked = await surface.askVote(plan, submission.user, decision, null);
   if (asked.kind === 'refused') return { kind: 'tell', text: asked.says };
   const form = formFor(decision, asked.form);

@@ -1,3 +1,4 @@
+import { en, sentences, type Text, zh } from '../src/domain/text.ts';
 import type { Actor, Reply, Surface } from '../src/surface.ts';
 import { commands } from './commands/index.ts';
 import { hint, shown } from './names.ts';
@@ -12,7 +13,25 @@ export async function runWords(text: string, actor: Actor, surface: Surface): Pr
   const command = commands.find((one) => one.word === typed.toLowerCase());
   if (command) return command.run(args, actor, surface, commands);
   const help = await commands.find((one) => one.word === 'help')?.run([], actor, surface, commands);
-  return { text: `I do not know the word \`${shown(typed)}\`.${hint(typed, known)}\n\n${help?.text ?? ''}` };
+  const word = shown(typed);
+  const first = sentences(
+    { en: en`I do not know the word \`${word}\`.`, zh: zh`没有 \`${word}\` 这个词。` },
+    hint(typed, known),
+  );
+  return { text: { en: en`${first}\n\n${help?.text}`, zh: zh`${first}\n\n${help?.text}` } };
+}
+
+export const lookingAgain: Text = {
+  en: 'Looking again; this thread will show what I find.',
+  zh: '正在重新检查；结果会显示在此消息列中。',
+};
+
+/** What is said in a thread that is no incident's. */
+export function notMine({ text }: Reply): Text {
+  return {
+    en: en`This thread is not an incident of mine.\n\n${text}`,
+    zh: zh`这个消息列不是由我处理的事件。\n\n${text}`,
+  };
 }
 
 /**

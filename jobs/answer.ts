@@ -2,6 +2,8 @@ import type { Deps } from '../src/deps.ts';
 import { absurd } from '../src/domain/errors.ts';
 import type { Incident } from '../src/domain/incident.ts';
 import { isTerminal } from '../src/domain/plan.ts';
+import { incidentIn, planIn } from '../src/domain/spoken.ts';
+import { en, type Language, type Text, textIn, zh } from '../src/domain/text.ts';
 import {
   auditAnswer,
   commandsAnswer,
@@ -24,28 +26,38 @@ export async function answer({ id, request }: Intake<'ask'>, deps: Deps, signal:
   await deps.store.finishRequest(id);
 }
 
-async function answerOf(request: Intake<'ask'>['request'], deps: Deps): Promise<Whisper> {
+/** What is said, in the language of whoever reads it. */
+type Said = (language: Language) => Whisper;
+
+async function answerOf(request: Intake<'ask'>['request'], deps: Deps): Promise<Said> {
   switch (request.topic) {
     case 'status':
       return request.about === null && request.thread === null
         ? allStatus(deps)
-        : ofIncident(request, deps, async (incident) =>
-            incidentAnswer(incident, await deps.store.plansOfIncident(incident.id)),
-          );
-    case 'incidents':
-      return incidentsAnswer(await deps.store.listIncidents({ onlyOpen: true, limit: MOST_INCIDENTS }));
+        : ofIncident(request, deps, async (incident) => {
+            const plans = await deps.store.plansOfIncident(incident.id);
+            return (language) =>
+              incidentAnswer(
+                incidentIn(incident, language),
+                plans.map((plan) => planIn(plan, language)),
+              );
+          });
+    case 'incidents': {
+      const incidents = await deps.store.listIncidents({ onlyOpen: true, limit: MOST_INCIDENTS });
+      return (language) => incidentsAnswer(incidents.map((incident) => incidentIn(incident, language)));
+    }
     case 'audit':
       return audit(request, deps);
     case 'evidence':
-      return ofIncident(request, deps, (incident) => Promise.resolve(evidenceAnswer(incident)));
+      return ofIncident(request, deps, (incident) => (language) => evidenceAnswer(incidentIn(incident, language)));
     case 'commands':
-      return ofIncident(request, deps, (incident) => Promise.resolve(commandsAnswer(incident)));
+      return ofIncident(request, deps, (incident) => (language) => commandsAnswer(incidentIn(incident, language)));
     default:
       return absurd(request.topic);
   }
 }
 
-async function allStatus(deps: Deps): Promise<Whisper> {
+async function allStatus(deps: Deps): Promise<Said> {
   const incidents = await deps.store.listIncidents({ onlyOpen: true, limit: MOST_INCIDENTS });
   const plans = (await Promise.all(incidents.map((incident) => deps.store.plansOfIncident(incident.id)))).flat();
   const pauses: Pause[] = [];
@@ -53,7 +65,13 @@ async function allStatus(deps: Deps): Promise<Whisper> {
     const pause = await deps.store.pausedBy(cluster);
     if (pause) pauses.push({ cluster, ...pause });
   }
-  return statusAnswer({ incidents, plans: plans.filter((plan) => !isTerminal(plan.state)), pauses });
+  const running = plans.filter((plan) => !isTerminal(plan.state));
+  return (language) =>
+    statusAnswer({
+      incidents: incidents.map((incident) => incidentIn(incident, language)),
+      plans: running.map((plan) => planIn(plan, language)),
+      pauses,
+    });
 }
 
 /** An incident by its id, else the one of the thread in which it was asked. */
@@ -65,18 +83,35 @@ async function findIncident(request: Intake<'ask'>['request'], deps: Deps): Prom
 async function ofIncident(
   request: Intake<'ask'>['request'],
   deps: Deps,
-  view: (incident: Incident) => Promise<Whisper>,
-): Promise<Whisper> {
+  view: (incident: Incident) => Said | Promise<Said>,
+): Promise<Said> {
   const incident = await findIncident(request, deps);
-  return incident ? view(incident) : sentenceAnswer(`No incident ${request.about ?? 'of this thread'} is known here.`);
+  if (incident) return view(incident);
+  return sentence(
+    request.about === null
+      ? { en: 'No incident of this thread is known here.', zh: '这里没有属于此消息列的事件。' }
+      : { en: en`No incident ${request.about} is known here.`, zh: zh`这里没有事件 ${request.about}。` },
+  );
 }
 
 /** By incident id, or by the object's kind and name as the audit trail writes it. */
-async function audit(request: Intake<'ask'>['request'], deps: Deps): Promise<Whisper> {
+async function audit(request: Intake<'ask'>['request'], deps: Deps): Promise<Said> {
+  const { about } = request;
   const incident = await findIncident(request, deps);
-  if (incident)
-    return auditAnswer(incident.id, await deps.store.auditOf({ incident: incident.id, limit: MOST_EVENTS }));
-  if (request.about === null)
-    return sentenceAnswer('Say of what: `/k8s-storage audit KIND/NAME` or `/k8s-storage audit INCIDENT`.');
-  return auditAnswer(request.about, await deps.store.auditOf({ object: request.about, limit: MOST_EVENTS }));
+  if (incident) {
+    const events = await deps.store.auditOf({ incident: incident.id, limit: MOST_EVENTS });
+    return () => auditAnswer(incident.id, events);
+  }
+  if (about === null) {
+    return sentence({
+      en: 'Say of what: `/k8s-storage audit KIND/NAME` or `/k8s-storage audit INCIDENT`.',
+      zh: '请说明要查看什么：`/k8s-storage audit KIND/NAME` 或 `/k8s-storage audit INCIDENT`。',
+    });
+  }
+  const events = await deps.store.auditOf({ object: about, limit: MOST_EVENTS });
+  return () => auditAnswer(about, events);
+}
+
+function sentence(text: Text): Said {
+  return (language) => sentenceAnswer(textIn(text, language));
 }

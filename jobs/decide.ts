@@ -3,6 +3,7 @@ import { whyMayNotApprove, whyNotEligible } from '../src/domain/approval.ts';
 import { Transient } from '../src/domain/errors.ts';
 import { approvalFormOf, checkForm, type Plan } from '../src/domain/plan.ts';
 import type { Proof } from '../src/domain/remediation.ts';
+import { en, sentences, type Text, zh } from '../src/domain/text.ts';
 import { type Intake, whisper } from './tell.ts';
 
 /**
@@ -11,7 +12,9 @@ import { type Intake, whisper } from './tell.ts';
  */
 export async function decide({ id, request }: Intake<'vote'>, deps: Deps, signal: AbortSignal): Promise<void> {
   const plan = await deps.store.findPlan(request.plan);
-  const refusal = plan ? await whyRefused(plan, request, deps, signal) : 'This plan is not known here.';
+  const refusal = plan
+    ? await whyRefused(plan, request, deps, signal)
+    : ({ en: 'This plan is not known here.', zh: '这里没有这个计划。' } as const);
   if (!plan || refusal !== undefined) {
     const says = refusal ?? '';
     if (plan) await deps.store.refuseVote({ inboxId: id, plan: plan.id, user: request.user, says });
@@ -40,7 +43,7 @@ async function whyRefused(
   request: Intake<'vote'>['request'],
   deps: Deps,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<Text | undefined> {
   const [person, { teamId }] = await Promise.all([
     deps.chat.personNow(request.user, signal),
     deps.chat.identity(signal),
@@ -49,7 +52,10 @@ async function whyRefused(
   const mayNot = whyNotEligible(person, teamId);
   if (mayNot !== undefined) return mayNot;
   if (request.digest !== null && request.digest !== plan.digest)
-    return 'The plan is not the one that you saw. Look at the thread again.';
+    return {
+      en: 'The plan is not the one that you saw. Look at the thread again.',
+      zh: '这个计划与您看到的不同。请再次查看消息列。',
+    };
   if (request.decision === 'reject') return undefined;
   const mayNotApprove = whyMayNotApprove(plan, request.user);
   if (mayNotApprove !== undefined) return mayNotApprove;
@@ -59,9 +65,12 @@ async function whyRefused(
     reason: request.reason ?? '',
     typedName: form.typedName ?? '',
   });
-  return Object.keys(errors).length === 0
-    ? undefined
-    : `Your approval lacks what this plan needs: ${Object.values(errors).join(' ')}`;
+  if (Object.keys(errors).length === 0) return undefined;
+  const lacking = sentences(...Object.values(errors));
+  return {
+    en: en`Your approval lacks what this plan needs: ${lacking}`,
+    zh: zh`您的批准缺少这个计划所需要的内容：${lacking}`,
+  };
 }
 
 /** A form knows no channel: then the person is told where the incident stands. */

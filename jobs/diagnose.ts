@@ -8,6 +8,7 @@ import { afterDiagnosis, type Incident } from '../src/domain/incident.ts';
 import type { Report } from '../src/domain/report.ts';
 import { findResourceOfKind } from '../src/domain/resources.ts';
 import { describeScope, type ScopeRef } from '../src/domain/scope.ts';
+import { en, type Sentence, sentences, type Text, textIn, zh } from '../src/domain/text.ts';
 import type { NewPlan } from '../src/ports.ts';
 
 /** Reads the cluster once, judges it, and stores the report with a plan for each offer; the thread follows from that. */
@@ -15,7 +16,15 @@ export async function diagnose(incidentId: string, deps: Deps, signal: AbortSign
   const incident = await deps.store.findIncident(incidentId);
   if (!incident || incident.state === 'resolved' || !isDue(incident, deps.clock.now())) return;
   const access = deps.clusters.get(incident.cluster);
-  if (!access) return giveUp(incident, `Cluster ${incident.cluster} is not configured any more.`, deps);
+  if (!access)
+    return giveUp(
+      incident,
+      {
+        en: en`Cluster ${incident.cluster} is not configured any more.`,
+        zh: zh`集群 ${incident.cluster} 已不在配置中。`,
+      },
+      deps,
+    );
   try {
     const { cluster, cost } = await access.reader.read(
       { scope: incident.scope, needs: needsOf(deps.catalogue, incident.scope) },
@@ -36,7 +45,7 @@ export async function diagnose(incidentId: string, deps: Deps, signal: AbortSign
     await deps.queue.enqueue({ kind: 'refresh', id: incident.id, n: deps.clock.now() });
   } catch (error) {
     if (!(error instanceof Transient || error instanceof Refused) || signal.aborted) throw error;
-    await giveUp(incident, error.message, deps);
+    await giveUp(incident, error.says, deps);
   }
 }
 
@@ -62,8 +71,8 @@ function chainsOf(report: Report, cluster: Cluster, deps: Deps): readonly Findin
   }
 }
 
-async function giveUp(incident: Incident, problem: string, deps: Deps): Promise<void> {
-  deps.log.warn('diagnosis could not be made', { incident: incident.id, problem });
+async function giveUp(incident: Incident, problem: Sentence, deps: Deps): Promise<void> {
+  deps.log.warn('diagnosis could not be made', { incident: incident.id, problem: textIn(problem, 'en') });
   await deps.store.recordProblem(incident.id, problem);
   await deps.queue.enqueue({ kind: 'refresh', id: incident.id, n: deps.clock.now() });
 }
@@ -89,7 +98,7 @@ function plansOf(incident: Incident, report: Report, deps: Deps): readonly NewPl
 }
 
 /** Why the object asked about is not there, with the names it may have been meant for; undefined when it is there or was not read. */
-export function whyMissing(scope: ScopeRef, cluster: Cluster): string | undefined {
+export function whyMissing(scope: ScopeRef, cluster: Cluster): Text | undefined {
   if (scope.kind === 'Cluster') return undefined;
   const resource = findResourceOfKind(scope.kind);
   if (!resource || !cluster.isRead(resource) || cluster.findObject(resource, scope.namespace, scope.name))
@@ -98,8 +107,15 @@ export function whyMissing(scope: ScopeRef, cluster: Cluster): string | undefine
     scope.name,
     cluster.objects[resource].filter((object) => object.namespace === scope.namespace).map((object) => object.name),
   );
-  const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
-  return `There is no ${describeScope(scope)} in cluster ${cluster.identity.name ?? 'these files'}.${hint}`;
+  const names: Text = { en: near.join(' or '), zh: near.join(' 或 ') };
+  const where = cluster.identity.name ?? '';
+  return sentences(
+    {
+      en: en`There is no ${describeScope(scope)} in cluster ${where}.`,
+      zh: zh`集群 ${where} 中没有 ${describeScope(scope)}。`,
+    },
+    near.length === 0 ? undefined : { en: en`Did you mean ${names}?`, zh: zh`您指的是 ${names} 吗？` },
+  );
 }
 
 const MOST_NEAR_NAMES = 3;

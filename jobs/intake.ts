@@ -1,10 +1,11 @@
 import type { Deps } from '../src/deps.ts';
 import { whyNotEligible } from '../src/domain/approval.ts';
 import { absurd } from '../src/domain/errors.ts';
+import { en, type Text, zh } from '../src/domain/text.ts';
 import { joinedAnswer } from '../src/slack/views/answers.ts';
 import { answer } from './answer.ts';
 import { decide } from './decide.ts';
-import { type Intake, tell, whisper } from './tell.ts';
+import { type Intake, languageFor, tell, whisper } from './tell.ts';
 
 /**
  * Does what one inbox row asks for. Running it twice, also at the same time, does it once: each use case marks the row
@@ -37,8 +38,17 @@ async function openIncident({ id, request }: Intake<'diagnose'>, deps: Deps, sig
   if (cluster === undefined || !deps.clusters.has(cluster)) {
     await deps.store.finishRequest(id);
     const names = [...deps.clusters.keys()].join(', ');
-    const says = cluster === undefined ? 'Say which cluster you mean' : `There is no cluster ${cluster}`;
-    return whisper(deps, request, `${says}: add --cluster NAME with one of ${names}.`, signal);
+    const says: Text =
+      cluster === undefined
+        ? {
+            en: en`Say which cluster you mean: add --cluster NAME with one of ${names}.`,
+            zh: zh`请说明是哪个集群：加上 --cluster NAME，可选的有 ${names}。`,
+          }
+        : {
+            en: en`There is no cluster ${cluster}: add --cluster NAME with one of ${names}.`,
+            zh: zh`没有集群 ${cluster}：请加上 --cluster NAME，可选的有 ${names}。`,
+          };
+    return whisper(deps, request, says, signal);
   }
   const { incident, isJoined } = await deps.store.openIncident({
     inboxId: id,
@@ -47,14 +57,24 @@ async function openIncident({ id, request }: Intake<'diagnose'>, deps: Deps, sig
     scope: request.scope,
     requester: request.user,
     channel: request.channel,
+    language: await languageFor(request.user, deps, signal),
   });
   await deps.queue.enqueue({ kind: 'diagnose', id: incident.id, n: deps.clock.now() });
   if (!isJoined) return;
   if (incident.thread === null) {
-    return whisper(deps, request, 'This is being diagnosed already; the answer comes in this channel.', signal);
+    return whisper(
+      deps,
+      request,
+      {
+        en: 'This is being diagnosed already; the answer comes in this channel.',
+        zh: '这里正在诊断；结果将发到此频道。',
+      },
+      signal,
+    );
   }
   const { url } = await deps.chat.identity(signal);
-  await tell(deps, request, joinedAnswer(url, incident.channel, incident.thread), signal);
+  const { thread } = incident;
+  await tell(deps, request, () => joinedAnswer(url, incident.channel, thread), signal);
 }
 
 function onlyCluster(deps: Deps): string | undefined {
@@ -72,17 +92,28 @@ async function pauseOrResume(
     await deps.store.finishRequest(id);
     return whisper(deps, request, mayNot, signal);
   }
-  const where = request.cluster === null ? 'all clusters' : `cluster ${request.cluster}`;
+  const where: Text =
+    request.cluster === null
+      ? { en: 'all clusters', zh: '所有集群' }
+      : { en: en`cluster ${request.cluster}`, zh: zh`集群 ${request.cluster}` };
   if (request.cluster !== null && !deps.clusters.has(request.cluster)) {
     await deps.store.finishRequest(id);
-    return whisper(deps, request, `There is no cluster ${request.cluster}.`, signal);
+    return whisper(
+      deps,
+      request,
+      { en: en`There is no cluster ${request.cluster}.`, zh: zh`没有集群 ${request.cluster}。` },
+      signal,
+    );
   }
   if (request.kind === 'pause') {
     await deps.store.pause(id, request.cluster, request.user);
     return whisper(
       deps,
       request,
-      `Paused for ${where}: nothing is started, and running plans stop before their next write. Diagnosis goes on. /k8s-storage resume ends it.`,
+      {
+        en: en`Paused for ${where}: nothing is started, and running plans stop before their next write. Diagnosis goes on. /k8s-storage resume ends it.`,
+        zh: zh`已为${where}暂停：不会开始任何计划，正在执行的计划会在下一次写操作之前停下。诊断继续进行。/k8s-storage resume 结束暂停。`,
+      },
       signal,
     );
   }
@@ -90,7 +121,10 @@ async function pauseOrResume(
   return whisper(
     deps,
     request,
-    `Resumed for ${where}. Halted plans do not go on by themselves: what is left of them becomes new plans that need new votes.`,
+    {
+      en: en`Resumed for ${where}. Halted plans do not go on by themselves: what is left of them becomes new plans that need new votes.`,
+      zh: zh`已为${where}恢复。已中止的计划不会自行继续：其剩余部分会成为需要重新投票的新计划。`,
+    },
     signal,
   );
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { Deps } from '../src/deps.ts';
 import type { FindingChain } from '../src/domain/chain.ts';
 import { Refused, Transient } from '../src/domain/errors.ts';
-import type { Incident } from '../src/domain/incident.ts';
-import type { Plan } from '../src/domain/plan.ts';
 import { canonicalText } from '../src/domain/report.ts';
+import { incidentIn, planIn, type SpokenIncident, type SpokenPlan } from '../src/domain/spoken.ts';
 import type { Chat, ChatMessage, PostedMessage, Store } from '../src/ports.ts';
 import { findingGone, findingMessages, type Pictures } from '../src/slack/views/findings.ts';
 import { incidentMessage } from '../src/slack/views/incident.ts';
@@ -24,6 +24,7 @@ export interface RefreshDeps extends PictureDeps {
       | 'recordThread'
     >;
   readonly chat: PictureDeps['chat'] & Pick<Chat, 'post' | 'update'>;
+  readonly settings: Pick<Deps['settings'], 'language'>;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -60,9 +61,11 @@ async function bring(
   signal: AbortSignal,
 ): Promise<readonly FindingChain[]> {
   const turn = await deps.store.beginRefresh(incidentId);
-  const incident = turn && (await deps.store.findIncident(incidentId));
-  if (!turn || !incident) return [];
-  const plans = await deps.store.plansOfIncident(incidentId);
+  const found = turn && (await deps.store.findIncident(incidentId));
+  if (!turn || !found) return [];
+  const language = found.language ?? deps.settings.language;
+  const incident = incidentIn(found, language);
+  const plans = (await deps.store.plansOfIncident(incidentId)).map((plan) => planIn(plan, language));
   const posted = new Map((await deps.store.findMessages(incidentId)).map((message) => [message.key, message]));
   const head = await show(
     { key: HEAD, message: incidentMessage(incident, plans) },
@@ -82,8 +85,8 @@ async function bring(
 
 /** Everything below the first message: findings, those that are gone, and plans that somebody has touched. */
 function replies(
-  incident: Incident,
-  plans: readonly Plan[],
+  incident: SpokenIncident,
+  plans: readonly SpokenPlan[],
   postedKeys: readonly string[],
   pictures: Pictures,
 ): readonly Wanted[] {
@@ -102,13 +105,19 @@ function replies(
   ];
 }
 
-const quiet: ReadonlySet<Plan['state']> = new Set(['DRAFT', 'AWAITING_APPROVAL', 'SUPERSEDED', 'EXPIRED', 'CANCELLED']);
+const quiet: ReadonlySet<SpokenPlan['state']> = new Set([
+  'DRAFT',
+  'AWAITING_APPROVAL',
+  'SUPERSEDED',
+  'EXPIRED',
+  'CANCELLED',
+]);
 
 /**
  * A plan that nobody voted on and that went by unused needs no message. The rest of a halted plan stands with no finding,
  * so its message is the only one that asks for votes.
  */
-function isWorthAMessage(plan: Plan): boolean {
+function isWorthAMessage(plan: SpokenPlan): boolean {
   return plan.votes.length > 0 || plan.continues !== null || !quiet.has(plan.state);
 }
 
@@ -121,7 +130,7 @@ function describeKey(key: string): string {
 async function show(
   wanted: Wanted,
   thread: string | null,
-  incident: Incident,
+  incident: SpokenIncident,
   posted: ReadonlyMap<string, PostedMessage>,
   deps: RefreshDeps,
   signal: AbortSignal,
@@ -142,7 +151,7 @@ async function show(
 async function showOne(
   wanted: Wanted,
   thread: string | null,
-  incident: Incident,
+  incident: SpokenIncident,
   posted: ReadonlyMap<string, PostedMessage>,
   deps: RefreshDeps,
   signal: AbortSignal,

@@ -29,7 +29,7 @@ export interface Config {
   readonly executionTtlMs: number;
   readonly settleMs: number;
   readonly logLevel: string;
-  readonly language: 'en';
+  readonly language: 'en' | 'zh';
   readonly faults: string | undefined;
   /** Settings that are set and have no effect yet; the start warns about them. */
   readonly withoutEffect: readonly string[];
@@ -98,7 +98,7 @@ const schema = z.object({
       'is no log level; write one of trace, debug, info, warn, error',
     )
     .default('info'),
-  BOT_LANGUAGE: z.enum(['en'], 'is not spoken yet; write en').default('en'),
+  BOT_LANGUAGE: z.enum(['en', 'zh'], 'is not spoken; write en or zh').default('en'),
   NODE_ENV: z.string().optional(),
   K8S_STORAGE_FAULTS: z.string().optional(),
 });

@@ -1,4 +1,5 @@
 import type { Catalogue } from './diagnose.ts';
+import type { Language } from './domain/text.ts';
 import type { FaultHook } from './fault-points.ts';
 import type { Chat, Clock, ClusterAccess, Ids, Log, Painter, Queue, Store } from './ports.ts';
 
@@ -22,6 +23,8 @@ export interface Deps {
     readonly settleMs: number;
     readonly leaseMs: number;
     readonly pollMs: number;
+    /** Of threads that nobody asked for, and of people whose own is not known. */
+    readonly language: Language;
   };
   readonly fault: FaultHook;
   sleep(ms: number, signal: AbortSignal): Promise<void>;

@@ -1,4 +1,4 @@
-import type { Cluster, Unread } from './domain/cluster.ts';
+import { type Cluster, couldNotRead, type Unread } from './domain/cluster.ts';
 import { Refused } from './domain/errors.ts';
 import type { Evidence, Fault, FindingDraft, FoundCause, Sentences } from './domain/fault.ts';
 import type { ObjectMeta } from './domain/objects.ts';
@@ -9,7 +9,8 @@ import { type OfferDraft, type Remediation, safetyRank } from './domain/remediat
 import { digestOf, type Finding, type Offer, type ReadCost, type Report } from './domain/report.ts';
 import { type ResourceName, resources } from './domain/resources.ts';
 import { buildScope, type Scope, type ScopeRef } from './domain/scope.ts';
-import { duration, minutes } from './domain/time.ts';
+import { duration, en, type Sentence, type Text, zh } from './domain/text.ts';
+import { minutes } from './domain/time.ts';
 import { type PlannedWrite, toPlanned } from './domain/write.ts';
 
 /** The catalogues, handed in so that a test can run one fault alone. */
@@ -23,7 +24,7 @@ const MOST_OFFERS_OF_ONE_REMEDIATION = 3;
 
 interface Unknown {
   readonly fault: string;
-  readonly reason: string;
+  readonly reason: Sentence;
 }
 
 interface Draft extends FindingDraft<unknown>, Sentences {
@@ -44,14 +45,18 @@ export function diagnose(cluster: Cluster, scopeRef: ScopeRef, catalogue: Catalo
   for (const fault of faultsFor(scopeRef, catalogue).toSorted((a, b) => a.rank - b.rank)) {
     const unread = fault.needs.find((resource) => !cluster.isRead(resource));
     if (unread !== undefined) {
-      unknown.push({ fault: fault.id, reason: `could not read ${unread}: ${cluster.whyUnread(unread)}` });
+      unknown.push({ fault: fault.id, reason: couldNotRead(unread, cluster.whyUnread(unread)) });
       continue;
     }
     try {
       const causes = fault.rank === EFFECTS_ONLY ? drafts.filter(mayBeCause).map(toCause) : [];
       for (const draft of fault.detect(cluster, scope, causes)) drafts.push({ ...draft, fault });
     } catch (error) {
-      const reason = error instanceof Refused ? error.message : `its check failed: ${messageOf(error)}`;
+      const failure = messageOf(error);
+      const reason =
+        error instanceof Refused
+          ? error.says
+          : { en: en`its check failed: ${failure}`, zh: zh`检查未能完成：${failure}` };
       unknown.push({ fault: fault.id, reason });
     }
   }
@@ -91,7 +96,13 @@ function unreadPods(
   if (!missing) return [];
   return faults
     .filter((fault) => fault.needs.includes('pods') && !known.some((entry) => entry.fault === fault.id))
-    .map((fault) => ({ fault: fault.id, reason: `did not read the pods of namespace ${missing.namespace}` }));
+    .map((fault) => ({
+      fault: fault.id,
+      reason: {
+        en: en`did not read the pods of namespace ${missing.namespace}`,
+        zh: zh`没有读取名字空间 ${missing.namespace} 中的 Pod`,
+      },
+    }));
 }
 
 /** The faults that are judged for a scope. */
@@ -242,7 +253,10 @@ function toFindings(
 
 function evidenceOfMore(object: Ref, count: number): readonly Evidence[] {
   if (count <= MOST_INVOLVED) return [];
-  const says = `${count} objects are involved; the first ${MOST_INVOLVED} are named`;
+  const says = {
+    en: en`${count} objects are involved; the first ${MOST_INVOLVED} are named`,
+    zh: zh`涉及 ${count} 个对象；这里列出前 ${MOST_INVOLVED} 个`,
+  };
   return [{ object, path: 'involved', value: String(count), says }];
 }
 
@@ -258,7 +272,14 @@ function offersOf(draft: Draft, cluster: Cluster, catalogue: Catalogue, unknown:
   try {
     return toOffers(draft.offers ?? [], cluster, catalogue);
   } catch (error) {
-    unknown.push({ fault: draft.fault.id, reason: `its offers could not be worked out: ${messageOf(error)}` });
+    const failure = messageOf(error);
+    unknown.push({
+      fault: draft.fault.id,
+      reason: {
+        en: en`its offers could not be worked out: ${failure}`,
+        zh: zh`无法得出可提供的修复：${failure}`,
+      },
+    });
     return [];
   }
 }
@@ -311,9 +332,12 @@ export function toOffer(draft: OfferDraft, cluster: Cluster, catalogue: Catalogu
 }
 
 /** A plan that changes the storage backend needs somebody who can. */
-function blockedBy(plan: readonly PlannedWrite[], cluster: Cluster): string | null {
+function blockedBy(plan: readonly PlannedWrite[], cluster: Cluster): Text | null {
   if (cluster.writesBackend || !plan.some(({ resource }) => resource === 'backendvolumes')) return null;
-  return 'no storage backend is connected that the bot could change: do it there by hand';
+  return {
+    en: 'no storage backend is connected that the bot could change: do it there by hand',
+    zh: '没有连接机器人可以更改的存储后端：请在存储后端手动操作',
+  };
 }
 
 /**
@@ -326,8 +350,8 @@ function findUnexplained(cluster: Cluster, scope: Scope, drafts: readonly Draft[
   for (const draft of drafts) {
     for (const ref of [draft.subject, ...draft.involved, ...draft.affected]) explained.add(refKey(ref));
   }
-  const list: { object: Ref; says: string }[] = [];
-  const report = (object: ObjectMeta, says: string) => {
+  const list: { object: Ref; says: Text }[] = [];
+  const report = (object: ObjectMeta, says: Text) => {
     if (explained.has(refKey(object.ref))) return;
     explained.add(refKey(object.ref));
     list.push({ object: object.ref, says });
@@ -344,32 +368,57 @@ function findUnexplained(cluster: Cluster, scope: Scope, drafts: readonly Draft[
     const deleting = deletingForMs(object, cluster.now);
     // A pod on a machine that is silent goes when that answers or is told dead; the node is what is wrong, not its storage.
     if (deleting > minutes(15) && !isLeftToSilentNode(object, cluster)) {
-      const held = object.finalizers.length === 0 ? 'no finalizers' : `finalizers ${object.finalizers.join(', ')}`;
-      report(object, `deleting for ${duration(deleting)}; ${held}; checked: ${checkedFor(object.resource)}`);
+      const since = duration(deleting);
+      const finalizers = object.finalizers.join(', ');
+      const held: Text =
+        finalizers === ''
+          ? { en: 'no finalizers', zh: '没有 Finalizer' }
+          : { en: en`finalizers ${finalizers}`, zh: zh`Finalizer 有 ${finalizers}` };
+      const looked = checkedFor(object.resource);
+      report(object, {
+        en: en`deleting for ${since}; ${held}; checked: ${looked}`,
+        zh: zh`已删除 ${since} 仍未结束；${held}；已检查：${looked}`,
+      });
     }
   }
   for (const claim of scope.claims) {
     const age = cluster.now - claim.createdAt;
     if (claim.phase === 'Pending' && claim.deletedAt === undefined && age > minutes(5)) {
       if (waitsForItsPods(claim, cluster)) continue;
-      report(claim, `Pending for ${duration(age)}; checked: its class, its volume, its pods`);
+      const since = duration(age);
+      report(claim, {
+        en: en`Pending for ${since}; checked: its class, its volume, its pods`,
+        zh: zh`处于 Pending 已有 ${since}；已检查：它的存储类、卷和 Pod`,
+      });
     }
   }
   for (const pod of scope.pods) {
     if (!isWaiting(pod, cluster) || cluster.claimsOfPod(pod).length === 0) continue;
     const waited = waitedMs(pod, undefined, cluster.now);
-    if (waited > minutes(5))
-      report(pod, `waiting for ${duration(waited)}; checked: its claims, volumes, attachments and node`);
+    if (waited <= minutes(5)) continue;
+    const since = duration(waited);
+    report(pod, {
+      en: en`waiting for ${since}; checked: its claims, volumes, attachments and node`,
+      zh: zh`已等待 ${since}；已检查：它的申领、卷、挂接和节点`,
+    });
   }
   for (const pod of scope.pods) {
     if (!isUnscheduled(pod) || cluster.claimsOfPod(pod).length === 0) continue;
     const waited = unscheduledMs(pod, cluster.now);
-    if (waited > minutes(5) && mayStorageBlock(pod, cluster))
-      report(pod, `without a node for ${duration(waited)}; checked: its claims and where its volumes are reachable`);
+    if (waited <= minutes(5) || !mayStorageBlock(pod, cluster)) continue;
+    const since = duration(waited);
+    report(pod, {
+      en: en`without a node for ${since}; checked: its claims and where its volumes are reachable`,
+      zh: zh`没有节点已有 ${since}；已检查：它的申领，以及它的卷可以从哪里访问`,
+    });
   }
   for (const attachment of scope.attachments) {
     const error = attachment.detachError ?? (attachment.attached ? undefined : attachment.attachError);
-    if (error) report(attachment, `the storage backend answered: ${error.message}`);
+    if (!error) continue;
+    report(attachment, {
+      en: en`the storage backend answered: ${error.message}`,
+      zh: zh`存储后端的答复：${error.message}`,
+    });
   }
   return list;
 }
@@ -383,15 +432,16 @@ function* each<T>(groups: readonly (readonly T[])[]): Generator<T> {
   for (const group of groups) yield* group;
 }
 
-const checked: Partial<Readonly<Record<ResourceName, string>>> = {
-  persistentvolumeclaims: 'pods, snapshots, finalizers',
-  persistentvolumes: 'claim, attachments, finalizers',
-  pods: 'node, volumes, finalizers',
-  volumeattachments: 'node, volume, errors',
+const checked: Partial<Readonly<Record<ResourceName, Text>>> = {
+  persistentvolumeclaims: { en: 'pods, snapshots, finalizers', zh: 'Pod、快照、Finalizer' },
+  persistentvolumes: { en: 'claim, attachments, finalizers', zh: '申领、挂接、Finalizer' },
+  pods: { en: 'node, volumes, finalizers', zh: '节点、卷、Finalizer' },
+  volumeattachments: { en: 'node, volume, errors', zh: '节点、卷、错误' },
 };
 
-function checkedFor(resource: ResourceName): string {
-  return checked[resource] ?? `finalizers of the ${resources[resource].kind}`;
+function checkedFor(resource: ResourceName): Text {
+  const { kind } = resources[resource];
+  return checked[resource] ?? { en: en`finalizers of the ${kind}`, zh: zh`${kind} 的 Finalizer` };
 }
 
 /** By code unit: the same in every locale, and fast. */

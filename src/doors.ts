@@ -1,17 +1,23 @@
 import type { Deps } from './deps.ts';
-import { whyMayNotApprove, whyNotEligible } from './domain/approval.ts';
+import { languageOf, whyMayNotApprove, whyNotEligible } from './domain/approval.ts';
 import { Transient } from './domain/errors.ts';
 import { approvalFormOf, describeState, type Plan } from './domain/plan.ts';
+import { en, type Language, sentences, type Text, zh } from './domain/text.ts';
 import type { Clicked, Decision, Surface, VoteQuestion } from './surface.ts';
 
 /** A modal's trigger lives three seconds; a door waits one of them for an answer. */
 const QUESTION_MS = 1000;
 /** A form that was sent needs no trigger, only its acknowledgement in time. */
 const FORM_MS = 2000;
+/** How long a door waits to learn somebody's language, and how long it then believes it. */
+const LANGUAGE_MS = 500;
+const LANGUAGE_TTL_MS = 3_600_000;
+const UNKNOWN_LANGUAGE_TTL_MS = 60_000;
+const MOST_KNOWN = 10_000;
 
 /** What the doors get: the inbox, and the few questions that must be answered before a modal can open. */
 export function createSurface(
-  deps: Pick<Deps, 'store' | 'queue' | 'chat' | 'clusters' | 'ids' | 'log' | 'fault'>,
+  deps: Pick<Deps, 'store' | 'queue' | 'chat' | 'clusters' | 'clock' | 'ids' | 'log' | 'settings' | 'fault'>,
 ): Surface {
   const rushed = { ...deps, store: { ...deps.store, findPlan: together(deps.store.findPlan) } };
   return {
@@ -34,6 +40,29 @@ export function createSurface(
 
     askIncidentOfThread: (channel, thread) =>
       withinDeadline(deps.store.findIncidentOfThread(channel, thread), QUESTION_MS),
+
+    languageOf: rememberLanguages(deps),
+  };
+}
+
+/**
+ * Slack is asked once an hour for each person, and never waited for longer than half a second: the acknowledgement of a
+ * request must not depend on it.
+ */
+function rememberLanguages(deps: Pick<Deps, 'chat' | 'clock' | 'settings'>): Surface['languageOf'] {
+  const known = new Map<string, { readonly language: Language; readonly until: number }>();
+  return async (user) => {
+    const remembered = known.get(user);
+    if (remembered && deps.clock.now() < remembered.until) return remembered.language;
+    const signal = AbortSignal.timeout(LANGUAGE_MS);
+    const language = await withinDeadline(deps.chat.person(user, signal), LANGUAGE_MS).then(
+      languageOf,
+      () => undefined,
+    );
+    if (known.size > MOST_KNOWN) known.clear();
+    const forMs = language === undefined ? UNKNOWN_LANGUAGE_TTL_MS : LANGUAGE_TTL_MS;
+    known.set(user, { language: language ?? deps.settings.language, until: deps.clock.now() + forMs });
+    return language ?? deps.settings.language;
   };
 }
 
@@ -77,18 +106,29 @@ async function askVote(
     deps.chat.identity(signal),
     deps.chat.person(user, signal),
   ]);
-  if (!plan) return { kind: 'refused', says: 'This plan is not known here.' };
+  if (!plan) return { kind: 'refused', says: { en: 'This plan is not known here.', zh: '这里没有这个计划。' } };
   if (from && !(await isOwnMessage(deps, plan, from))) {
-    return { kind: 'refused', says: 'This button stands in a message that is not of this plan, so nothing was done.' };
+    return {
+      kind: 'refused',
+      says: {
+        en: 'This button stands in a message that is not of this plan, so nothing was done.',
+        zh: '这个按钮所在的消息不属于这个计划，因此没有执行任何操作。',
+      },
+    };
   }
   const mayNot = whyNotEligible(person, identity.teamId);
   if (mayNot !== undefined) return { kind: 'refused', says: mayNot };
   if (plan.state !== 'AWAITING_APPROVAL') {
-    const newer = plan.successor === null ? '' : ' A newer plan stands in the thread.';
-    return {
-      kind: 'refused',
-      says: `This plan can no longer be voted on: it is ${describeState(plan.state)}.${newer}`,
-    };
+    const state = describeState(plan.state);
+    const newer: Text = { en: 'A newer plan stands in the thread.', zh: '消息列中有更新的计划。' };
+    const says = sentences(
+      {
+        en: en`This plan can no longer be voted on: it is ${state}.`,
+        zh: zh`不能再对这个计划投票，它的状态是：${state}。`,
+      },
+      plan.successor === null ? undefined : newer,
+    );
+    return { kind: 'refused', says };
   }
   const mayNotApprove = decision === 'approve' ? whyMayNotApprove(plan, user) : undefined;
   if (mayNotApprove !== undefined) return { kind: 'refused', says: mayNotApprove };

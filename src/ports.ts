@@ -15,6 +15,7 @@ import type { Plan, StepState, Vote } from './domain/plan.ts';
 import type { Offer, ReadCost, Report } from './domain/report.ts';
 import type { ResourceName } from './domain/resources.ts';
 import type { ScopeRef } from './domain/scope.ts';
+import type { Language, Sentence } from './domain/text.ts';
 import type { Write } from './domain/write.ts';
 
 /** Milliseconds since 1970. For evidence and sentences; what decides in the database uses the database's clock. */
@@ -203,7 +204,7 @@ export interface NewPlan {
   readonly finding: string;
   readonly fault: string;
   readonly offer: Offer;
-  readonly title: string;
+  readonly title: Sentence;
   readonly clusterUid: string;
   readonly requester: string | null;
 }
@@ -213,7 +214,7 @@ export type VoteOutcome =
   | { readonly kind: 'quorum'; readonly plan: Plan }
   | { readonly kind: 'rejected'; readonly plan: Plan }
   /** Said to the voter alone; nothing was recorded as a vote. */
-  | { readonly kind: 'refused'; readonly says: string };
+  | { readonly kind: 'refused'; readonly says: Sentence };
 
 /** What a claim of a plan hands to the one process that may carry it out. */
 export interface Claim {
@@ -268,6 +269,8 @@ export interface Store {
     readonly scope: ScopeRef;
     readonly requester: string | null;
     readonly channel: string;
+    /** Of the thread, where it is known. */
+    readonly language: Language | null;
   }): Promise<{ readonly incident: Incident; readonly isJoined: boolean }>;
   findIncident(id: string): Promise<Incident | undefined>;
   findIncidentOfThread(channel: string, thread: string): Promise<Incident | undefined>;
@@ -294,7 +297,7 @@ export interface Store {
     readonly asked?: number;
   }): Promise<void>;
   /** The diagnosis could not be made; the thread says why. */
-  recordProblem(incident: string, problem: string): Promise<void>;
+  recordProblem(incident: string, problem: Sentence): Promise<void>;
   recordThread(incident: string, ts: string): Promise<void>;
 
   // --- plans
@@ -315,10 +318,10 @@ export interface Store {
     readonly inboxId: string;
     readonly plan: string;
     readonly user: string;
-    readonly says: string;
+    readonly says: Sentence;
   }): Promise<void>;
   /** Ends a plan that nobody has begun (`EXPIRED`, `REJECTED` for lost eligibility, `SUPERSEDED` for drift, `CANCELLED`). */
-  endUnbegun(plan: string, to: 'EXPIRED' | 'REJECTED' | 'SUPERSEDED' | 'CANCELLED', says: string): Promise<void>;
+  endUnbegun(plan: string, to: 'EXPIRED' | 'REJECTED' | 'SUPERSEDED' | 'CANCELLED', says: Sentence): Promise<void>;
   /** Expires every plan whose time is over; returns how many. */
   expireDue(): Promise<number>;
 
@@ -337,7 +340,7 @@ export interface Store {
     step: number,
     input: {
       readonly state: StepState;
-      readonly result: string;
+      readonly result: Sentence;
       readonly after: JsonObject | null;
       readonly leaseMs: number;
     },
@@ -348,7 +351,7 @@ export interface Store {
   finish(
     fence: Fence,
     to: 'SUCCEEDED' | 'FAILED' | 'NEEDS_ATTENTION' | 'HALTED' | 'SUPERSEDED',
-    says: string,
+    says: Sentence,
   ): Promise<void>;
   /** Gives the lease back without a change of state, so that the sweep tries again soon. */
   release(fence: Fence): Promise<void>;

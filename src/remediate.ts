@@ -1,11 +1,12 @@
 import { v5 as uuidv5 } from 'uuid';
 import { requirementOf, whyNotEligible } from './domain/approval.ts';
-import type { Cluster } from './domain/cluster.ts';
+import { type Cluster, couldNotRead } from './domain/cluster.ts';
 import { absurd, Refused, Transient, Uncertain } from './domain/errors.ts';
 import type { JsonObject } from './domain/objects.ts';
 import type { Plan, Step } from './domain/plan.ts';
 import type { Remediation } from './domain/remediation.ts';
 import { digestOf } from './domain/report.ts';
+import { clauses, en, type Sentence, zh } from './domain/text.ts';
 import { effectOf, fromPlanned, toPlanned, type Write } from './domain/write.ts';
 import { type FaultHook, noFaults } from './fault-points.ts';
 import type {
@@ -177,7 +178,7 @@ async function checkCluster(run: Run): Promise<void> {
 /** Plans anew from the live cluster: what was approved must be exactly what would be planned now. */
 async function isStillThePlan(run: Run): Promise<boolean> {
   const { plan, remediation } = run;
-  let reasons: readonly string[];
+  let reasons: readonly Sentence[];
   try {
     const cluster = await readCluster(run);
     reasons = remediation.preflight(plan.params, cluster);
@@ -190,13 +191,19 @@ async function isStillThePlan(run: Run): Promise<boolean> {
         plan: writes,
       });
       if (digest === plan.digest) return true;
-      reasons = ['the cluster changed after the approval, so the plan would be another one now'];
+      reasons = [
+        {
+          en: 'the cluster changed after the approval, so the plan would be another one now',
+          zh: '集群在批准之后发生了变化，现在的计划会与批准的不同',
+        },
+      ];
     }
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    reasons = [error.message];
+    reasons = [error.says];
   }
-  await finish(run, 'SUPERSEDED', `Nothing was changed: ${reasons.join('; ')}.`);
+  const why = clauses(reasons);
+  await finish(run, 'SUPERSEDED', { en: en`Nothing was changed: ${why}.`, zh: zh`没有做任何更改：${why}。` });
   return false;
 }
 
@@ -208,8 +215,8 @@ async function readCluster(run: Run): Promise<Cluster> {
     run.signal,
   );
   const unread = remediation.needs.find((resource) => !cluster.isRead(resource));
-  if (unread !== undefined) throw new Transient(`could not read ${unread}: ${cluster.whyUnread(unread)}`);
-  return cluster;
+  if (unread === undefined) return cluster;
+  throw new Transient(couldNotRead(unread, cluster.whyUnread(unread)));
 }
 
 /** Brings one step to its end. False when the plan ended with it. */
@@ -441,7 +448,7 @@ async function watch(run: Run, condition: (cluster: Cluster) => Promise<boolean>
   }
 }
 
-async function finish(run: Run, to: Parameters<Store['finish']>[1], says: string): Promise<void> {
+async function finish(run: Run, to: Parameters<Store['finish']>[1], says: Sentence): Promise<void> {
   run.fault('executor.before_finish');
   await run.deps.store.finish(run.fence, to, says);
   run.fault('executor.after_finish');

@@ -7,6 +7,7 @@ import type { AlertEntry } from './domain/alert.ts';
 import type { InboxEntry, Request } from './domain/inbox.ts';
 import type { Incident } from './domain/incident.ts';
 import type { ApprovalForm, Plan } from './domain/plan.ts';
+import type { Language, Sentence } from './domain/text.ts';
 
 export interface Surface {
   /** Commits the request, then wakes a worker. Throws when it could not be taken: then the door must say so. */
@@ -22,6 +23,11 @@ export interface Surface {
   askIncidentOfThread(channel: string, thread: string): Promise<Incident | undefined>;
   /** Names of the configured clusters. */
   readonly clusters: readonly string[];
+  /**
+   * The language of what only this person sees: that of their Slack locale, else the bot's own. Never throws, and answers
+   * within half a second; a door asks while its own work goes on.
+   */
+  languageOf(user: string): Promise<Language>;
 }
 
 export type Decision = 'approve' | 'reject';
@@ -33,7 +39,7 @@ export interface Clicked {
 }
 
 export type VoteQuestion =
-  | { readonly kind: 'refused'; readonly says: string }
+  | { readonly kind: 'refused'; readonly says: Sentence }
   | { readonly kind: 'may'; readonly plan: Plan; readonly form: ApprovalForm };
 
 /** Who did something, where. `key` identifies the delivery, so that a repeat is recognised. */
@@ -49,7 +55,7 @@ export interface Actor {
  * it, so that nothing in it can become a mention or a link.
  */
 export interface Reply {
-  readonly text: string;
+  readonly text: Sentence;
 }
 
 /** One word after `/k8s-storage`. */
@@ -57,7 +63,7 @@ export interface Command {
   readonly word: string;
   /** As in `diagnose [KIND/NAME] [-n NAMESPACE] [--cluster NAME]`. */
   readonly usage: string;
-  readonly does: string;
+  readonly does: Sentence;
   /** `all` are the words there are, for the one that lists them. */
   run(args: readonly string[], actor: Actor, surface: Surface, all: readonly Command[]): Promise<Reply>;
 }
@@ -71,11 +77,11 @@ export function defineCommand(command: Command): Command {
 export type Answer =
   | { readonly kind: 'done' }
   /** Told to that person alone. */
-  | { readonly kind: 'tell'; readonly text: string }
+  | { readonly kind: 'tell'; readonly text: Sentence }
   /** Opens the form that this decision needs. */
   | { readonly kind: 'form'; readonly decision: Decision; readonly plan: Plan; readonly form: ApprovalForm }
   /** What is wrong with a submitted form, by input block; the form stays open. */
-  | { readonly kind: 'wrong'; readonly errors: Readonly<Record<string, string>> }
+  | { readonly kind: 'wrong'; readonly errors: Readonly<Record<string, Sentence>> }
   /** Shows the app's Home tab to that person. */
   | { readonly kind: 'home'; readonly clusters: readonly string[] };
 

@@ -111,6 +111,7 @@ export async function start(config: Config, log: Log, overrides: Overrides = {})
         settleMs: config.settleMs,
         leaseMs: LEASE_MS,
         pollMs: POLL_MS,
+        language: config.language,
       },
       fault,
       sleep: (ms, signal) => sleepFor(ms, undefined, { signal }),

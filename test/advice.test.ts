@@ -6,18 +6,18 @@ import { globSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { isProvablyNotInUse } from '../src/domain/attachment.ts';
 import type { Cluster } from '../src/domain/cluster.ts';
-import type { Finding, Offer } from '../src/domain/report.ts';
+import type { SpokenFinding, SpokenOffer } from '../src/domain/spoken.ts';
 import type { PlannedWrite } from '../src/domain/write.ts';
 import { cases } from './support/cases.ts';
 import { findingsIn, type KnownFinding, knownStates } from './support/findings.ts';
 
 /** What a finding tells a person to do or offers to do. */
 interface Given {
-  readonly finding: Finding;
+  readonly finding: SpokenFinding;
   readonly cluster: Cluster;
   readonly commands: readonly string[];
   readonly steps: readonly string[];
-  readonly offers: readonly Offer[];
+  readonly offers: readonly SpokenOffer[];
   readonly writes: readonly PlannedWrite[];
 }
 
@@ -242,7 +242,7 @@ function isFenced(given: Given): boolean {
 }
 
 /** Down to nothing and back to exactly what stands there now. */
-function restores({ plan }: Offer, cluster: Cluster): boolean {
+function restores({ plan }: SpokenOffer, cluster: Cluster): boolean {
   const [down, up] = plan.map(({ body }) => JSON.stringify(body));
   const [target] = plan;
   const name = target?.name ?? '';

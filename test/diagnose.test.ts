@@ -8,11 +8,13 @@ import { missingRef, type Ref } from '../src/domain/ref.ts';
 import { defineRemediation, type Remediation } from '../src/domain/remediation.ts';
 import { exitCodeOf, isClear, type Report } from '../src/domain/report.ts';
 import type { ResourceName } from '../src/domain/resources.ts';
+import { reportIn, type SpokenReport } from '../src/domain/spoken.ts';
 import { deleteObject } from '../src/domain/write.ts';
 import { deleteBackendVolume } from '../src/remediations/delete-backend-volume.ts';
 import { NOW, parseScope, toCluster } from './support/fixture.ts';
 import { type Raw, rawAttachment, rawClaim, rawPod, rawVolume, waitingSince } from './support/objects.ts';
 
+const containing = (text: string): unknown => expect.stringContaining(text);
 const cost = { requests: 0, objects: 0, bytes: 0, milliseconds: 0 };
 const empty = toCluster([]);
 
@@ -52,9 +54,9 @@ function run(
   cluster: Cluster = empty,
   scope = 'cluster',
   remediations: readonly Remediation[] = [],
-): Report {
+): SpokenReport {
   const catalogue: Catalogue = { faults, remediations };
-  return diagnose(cluster, parseScope(scope), catalogue, cost);
+  return reportIn(diagnose(cluster, parseScope(scope), catalogue, cost), 'en');
 }
 
 const pod = missingRef('Pod', 'shop', 'p');
@@ -400,7 +402,7 @@ describe('an offer', () => {
         new Cluster({ identity, now, objects, unread, podCoverage, source, writesBackend }),
         { faults: [], remediations: [planned] },
       );
-    expect(offered(false)?.blocked).toContain('no storage backend is connected');
+    expect(offered(false)?.blocked).toMatchObject({ en: containing('no storage backend is connected') });
     expect(offered(true)?.blocked).toBeNull();
     expect(offered(true)?.digest).toBe(offered(false)?.digest);
   });

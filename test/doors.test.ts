@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Deps } from '../src/deps.ts';
 import { Transient } from '../src/domain/errors.ts';
 import type { PlanState } from '../src/domain/plan.ts';
+import { textIn } from '../src/domain/text.ts';
 import { createSurface } from '../src/doors.ts';
 import { noFaults } from '../src/fault-points.ts';
 import { World } from './support/execution.ts';
@@ -52,6 +53,8 @@ function surface(
     },
     clusters: new Map([['prod', {}]]),
     ids: { next: () => `inb-${taken.length + 1}` },
+    clock: { now: () => 0 },
+    settings: { language: 'zh' },
     log: { debug() {}, info() {}, warn() {}, error() {} },
     fault: noFaults,
     ...options.change,
@@ -86,7 +89,7 @@ describe('the question whether somebody may vote', () => {
   ])('is answered with a no and its reason for %s', async (_, plan, user, from, options, says) => {
     const answer = await surface(options).doors.askVote(plan, user, 'approve', from);
     expect(answer).toMatchObject({ kind: 'refused' });
-    expect(answer.kind === 'refused' && answer.says).toMatch(says);
+    expect(answer.kind === 'refused' && textIn(answer.says, 'en')).toMatch(says);
   });
 
   it('lets the requester reject', async () => {
@@ -101,6 +104,43 @@ describe('the question whether somebody may vote', () => {
     const store = { findPlan: () => new Promise(() => {}), findMessages: () => Promise.resolve([]) } as never;
     const asked = surface({ change: { store } }).doors.askVote('pln-1', 'U2', 'approve', own);
     await expect(asked).rejects.toThrow(Transient);
+  });
+});
+
+describe('the language of a person', () => {
+  /** Slack as these answers; how often it was asked, and a clock that can be set on. */
+  function speaking(answer: () => Promise<unknown>) {
+    const asked: string[] = [];
+    const time = { now: 0 };
+    const person = (id: string) => {
+      asked.push(id);
+      return answer();
+    };
+    const change = { chat: { person }, clock: { now: () => time.now } } as never;
+    return { doors: surface({ change }).doors, asked, time };
+  }
+
+  it('is that of their Slack, which is asked once an hour', async () => {
+    const { doors, asked, time } = speaking(() => Promise.resolve({ id: 'U1', locale: 'en-GB' }));
+    expect([await doors.languageOf('U1'), await doors.languageOf('U1')]).toEqual(['en', 'en']);
+    expect(asked).toHaveLength(1);
+    time.now = 3_600_001;
+    await doors.languageOf('U1');
+    expect(asked).toHaveLength(2);
+  });
+
+  it.each([
+    ['does not tell it', () => Promise.resolve({ id: 'U1', locale: undefined })],
+    ['cannot be read', () => Promise.resolve({ id: 'U1', unreadable: 'ratelimited' })],
+    ['fails', () => Promise.reject(new Transient('down'))],
+    ['is slow', () => new Promise(() => {})],
+  ])("is the bot's own when Slack %s, and that is asked again after a minute", async (_, answer) => {
+    const { doors, asked, time } = speaking(answer);
+    expect([await doors.languageOf('U1'), await doors.languageOf('U1')]).toEqual(['zh', 'zh']);
+    expect(asked).toHaveLength(1);
+    time.now = 60_001;
+    await doors.languageOf('U1');
+    expect(asked).toHaveLength(2);
   });
 });
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { describeRef } from '../src/domain/ref.ts';
 import type { Remediation } from '../src/domain/remediation.ts';
-import type { Finding } from '../src/domain/report.ts';
+import type { SpokenFinding } from '../src/domain/spoken.ts';
 import {
   diagnoseObjects,
   type Fixture,
@@ -71,7 +71,7 @@ async function check(fixture: Fixture): Promise<void> {
   for (const finding of own) checkShape(finding);
 }
 
-function checkFinding({ expect: wanted }: Fixture, finding: Finding): void {
+function checkFinding({ expect: wanted }: Fixture, finding: SpokenFinding): void {
   if (wanted.subject !== undefined) expect(describeRef(finding.subject)).toBe(wanted.subject);
   expect([finding.subject, ...finding.involved].map(describeRef)).toEqual(expect.arrayContaining(wanted.involves));
   expect(finding.affected.map(describeRef)).toEqual(expect.arrayContaining(wanted.affects));
@@ -80,7 +80,7 @@ function checkFinding({ expect: wanted }: Fixture, finding: Finding): void {
 }
 
 /** What every finding promises, whatever its fault. */
-function checkShape(finding: Finding): void {
+function checkShape(finding: SpokenFinding): void {
   expect(finding.involved.length).toBeLessThanOrEqual(20);
   expect(finding.evidence.length).toBeGreaterThan(0);
   for (const text of [finding.summary, finding.explanation]) {

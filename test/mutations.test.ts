@@ -5,6 +5,8 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { diagnose } from '../src/diagnose.ts';
 import { Cluster } from '../src/domain/cluster.ts';
+import { reportIn } from '../src/domain/spoken.ts';
+import { languages } from '../src/domain/text.ts';
 import { faults } from '../src/faults/index.ts';
 import { parseObjects } from '../src/kube/parse.ts';
 import { remediations } from '../src/remediations/index.ts';
@@ -90,7 +92,8 @@ it('no damage to what was read makes a rule throw, or a sentence lack a word', (
       fc.constantFrom(...worlds),
       fc.array(damage, { minLength: 1, maxLength: 12 }),
       fc.boolean(),
-      ({ target, objects }, damages, isWhole) => {
+      fc.constantFrom(...languages),
+      ({ target, objects }, damages, isWhole, language) => {
         const raw: unknown[] = structuredClone(objects);
         for (const one of damages) apply(raw, one);
         const cluster = new Cluster({
@@ -103,7 +106,7 @@ it('no damage to what was read makes a rule throw, or a sentence lack a word', (
         });
         const cost = { requests: 0, objects: 0, bytes: 0, milliseconds: 0 };
         const scope = isWhole ? ({ kind: 'Cluster' } as const) : parseScope(target);
-        const report = diagnose(cluster, scope, { faults, remediations }, cost);
+        const report = reportIn(diagnose(cluster, scope, { faults, remediations }, cost), language);
         expect(report.unknown).toEqual([]);
         for (const { summary, explanation, evidence, manual } of report.findings) {
           const said = [summary, explanation, ...evidence.map(({ says }) => says), ...manual.map(({ says }) => says)];

@@ -3,6 +3,7 @@ import { Cluster } from '../src/domain/cluster.ts';
 import { Refused } from '../src/domain/errors.ts';
 import type { Remediation } from '../src/domain/remediation.ts';
 import { describeScope } from '../src/domain/scope.ts';
+import { languages, textIn } from '../src/domain/text.ts';
 import { toPlanned } from '../src/domain/write.ts';
 import { clusterOf, kindOf, loadRemediationFixtures, type RemediationFixture } from './remediations/fixtures.ts';
 import { loadRemediations } from './support/fixture.ts';
@@ -36,7 +37,7 @@ describe.each(ids)('%s', (id) => {
     expect(remediation.preflight(params, cluster)).toEqual([]);
     expect(remediation.plan(params, cluster).map(toPlanned)).toEqual(wanted.plan);
     expect(remediation.assess(params, cluster)).toEqual(wanted.assess);
-    expect(remediation.title(params)).toBe(wanted.title);
+    expect(textIn(remediation.title(params), 'en')).toBe(wanted.title);
     expect(remediation.verify(params, cluster)).toBe('pending');
     // What is carried out must be what was approved some time before.
     expect(remediation.plan(params, laterBy(cluster, 20 * 60_000))).toEqual(remediation.plan(params, cluster));
@@ -187,7 +188,8 @@ it.each([
 
 it('every remediation tells its approvers what it does, how it is undone and what to know before', () => {
   for (const { id, doc } of remediations) {
-    for (const text of [doc.does, doc.undo, doc.caution]) expect(text.trim(), id).not.toBe('');
+    for (const text of [doc.does, doc.undo, doc.caution])
+      for (const language of languages) expect(textIn(text, language).trim(), id).not.toBe('');
   }
 });
 
@@ -200,7 +202,7 @@ function laterBy(cluster: Cluster, ms: number): Cluster {
 /** Why it is refused, whether the target itself is wrong or the state forbids it. */
 function reasonsOf(remediation: Remediation, fixture: RemediationFixture): readonly string[] {
   try {
-    return remediation.preflight(fixture.params, clusterOf(fixture));
+    return remediation.preflight(fixture.params, clusterOf(fixture)).map((reason) => textIn(reason, 'en'));
   } catch (error) {
     if (error instanceof Refused) return [error.message];
     throw error;

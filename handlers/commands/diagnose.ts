@@ -1,4 +1,5 @@
-import { describeScope } from '../../src/domain/scope.ts';
+import { scopeInWords } from '../../src/domain/scope.ts';
+import { en, sentences, type Text, zh } from '../../src/domain/text.ts';
 import { defineCommand, entryOf } from '../../src/surface.ts';
 import { parseArguments } from '../arguments.ts';
 import { chooseCluster } from '../clusters.ts';
@@ -7,7 +8,10 @@ import { parseTarget } from '../target.ts';
 export const diagnose = defineCommand({
   word: 'diagnose',
   usage: 'diagnose [KIND/NAME] [-n NAMESPACE] [--cluster NAME]',
-  does: 'finds out what is wrong with the storage of an object, of a namespace or of the whole cluster',
+  does: {
+    en: 'finds out what is wrong with the storage of an object, of a namespace or of the whole cluster',
+    zh: '找出某个对象、某个名字空间或整个集群的存储出了什么问题',
+  },
 
   async run(args, actor, surface) {
     const given = parseArguments(args, ['namespace', 'cluster']);
@@ -20,9 +24,17 @@ export const diagnose = defineCommand({
     await surface.take(
       entryOf(actor, { kind: 'diagnose', user, channel, cluster: chosen.cluster, scope: target.scope }),
     );
-    const where = chosen.cluster === null ? '' : ` of cluster ${chosen.cluster}`;
+    const what = scopeInWords(target.scope);
+    const { cluster } = chosen;
+    const first: Text =
+      cluster === null
+        ? { en: en`Diagnosing ${what}.`, zh: zh`正在诊断：${what}。` }
+        : { en: en`Diagnosing ${what} of cluster ${cluster}.`, zh: zh`正在诊断集群 ${cluster}：${what}。` };
     return {
-      text: `Diagnosing ${describeScope(target.scope)}${where}. The answer comes as a message in this channel; if none comes, invite me to it.`,
+      text: sentences(first, {
+        en: 'The answer comes as a message in this channel; if none comes, invite me to it.',
+        zh: '结果会以消息的形式出现在此频道；如果没有出现，请邀请我加入此频道。',
+      }),
     };
   },
 });

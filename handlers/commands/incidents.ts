@@ -3,13 +3,21 @@ import { defineCommand, entryOf } from '../../src/surface.ts';
 export const incidents = defineCommand({
   word: 'incidents',
   usage: 'incidents',
-  does: 'lists the open incidents',
+  does: {
+    en: 'lists the open incidents',
+    zh: '列出未解决的事件',
+  },
 
   async run(args, actor, surface) {
     if (args.length > 0)
-      return { text: '`incidents` takes nothing after it. For one incident write `status INCIDENT`.' };
+      return {
+        text: {
+          en: '`incidents` takes nothing after it. For one incident write `status INCIDENT`.',
+          zh: '`incidents` 后面不写任何内容。要查看某一个事件，请写 `status INCIDENT`。',
+        },
+      };
     const { user, channel, thread } = actor;
     await surface.take(entryOf(actor, { kind: 'ask', user, channel, thread, topic: 'incidents', about: null }));
-    return { text: 'Looking up the open incidents.' };
+    return { text: { en: 'Looking up the open incidents.', zh: '正在查找未解决的事件。' } };
   },
 });

@@ -1,5 +1,6 @@
+import { en, zh } from '../../src/domain/text.ts';
 import { type Answer, defineEvent, entryOf, type Happening, type Surface } from '../../src/surface.ts';
-import { runWords, wordsOf } from '../words.ts';
+import { lookingAgain, notMine, runWords, wordsOf } from '../words.ts';
 
 /** Words that mean the thread's incident when nothing stands after them. */
 const aboutThread = new Set(['status', 'recheck', 'diagnose', 'evidence', 'commands']);
@@ -17,7 +18,10 @@ export const appMention = defineEvent({
     if (word === 'recheck' || word === 'evidence' || word === 'commands') {
       return {
         kind: 'tell',
-        text: `\`${word}\` is about an incident: say it in the incident's thread, with nothing after it.`,
+        text: {
+          en: en`\`${word}\` is about an incident: say it in the incident's thread, with nothing after it.`,
+          zh: zh`\`${word}\` 针对某个事件：请在该事件的消息列中说，后面不写任何内容。`,
+        },
       };
     }
     const reply = await runWords(words.join(' '), happening, surface);
@@ -30,11 +34,11 @@ async function inThread(word: string, thread: string, happening: Happening, surf
   const incident = await surface.askIncidentOfThread(channel, thread);
   if (!incident) {
     const reply = await runWords('help', happening, surface);
-    return { kind: 'tell', text: `This thread is not an incident of mine.\n\n${reply.text}` };
+    return { kind: 'tell', text: notMine(reply) };
   }
   if (word === 'recheck' || word === 'diagnose') {
     await surface.take(entryOf(happening, { kind: 'recheck', user, channel, incident: incident.id }));
-    return { kind: 'tell', text: 'Looking again; this thread will show what I find.' };
+    return { kind: 'tell', text: lookingAgain };
   }
   const topic = word === 'evidence' || word === 'commands' ? word : 'status';
   await surface.take(entryOf(happening, { kind: 'ask', user, channel, thread, topic, about: incident.id }));

@@ -1,5 +1,5 @@
 import { defineShortcut, entryOf } from '../../src/surface.ts';
-import { runWords } from '../words.ts';
+import { lookingAgain, notMine, runWords } from '../words.ts';
 
 /** "Diagnose storage here": looks again at the incident of the thread; help where there is none. */
 export const diagnoseMessage = defineShortcut({
@@ -10,9 +10,9 @@ export const diagnoseMessage = defineShortcut({
     const incident = thread === null ? undefined : await surface.askIncidentOfThread(channel, thread);
     if (incident) {
       await surface.take(entryOf(actor, { kind: 'recheck', user, channel, incident: incident.id }));
-      return { kind: 'tell', text: 'Looking again; this thread will show what I find.' };
+      return { kind: 'tell', text: lookingAgain };
     }
     const help = await runWords('help', actor, surface);
-    return { kind: 'tell', text: `This thread is not an incident of mine.\n\n${help.text}` };
+    return { kind: 'tell', text: notMine(help) };
   },
 });

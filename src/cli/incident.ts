@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { describeIncidentState } from '../domain/incident.ts';
 import { describeRef } from '../domain/ref.ts';
 import { describeScope } from '../domain/scope.ts';
+import { incidentIn, planIn } from '../domain/spoken.ts';
 import { getIncident } from './incidents.ts';
 import { incidentJson, output, planLine, printJson, type StoredDeps, withStore } from './stored.ts';
 
@@ -14,8 +15,8 @@ export function addIncidentWord(program: Command, deps: StoredDeps): void {
     .action(async (id: string, options: { readonly output: string }) => {
       const format = output(options.output);
       await withStore(deps, async (store) => {
-        const incident = await getIncident(store, id);
-        const plans = await store.plansOfIncident(id);
+        const incident = incidentIn(await getIncident(store, id), 'en');
+        const plans = (await store.plansOfIncident(id)).map((plan) => planIn(plan, 'en'));
         if (format === 'json') {
           printJson(deps, incidentJson(incident, plans));
           return;
@@ -23,7 +24,7 @@ export function addIncidentWord(program: Command, deps: StoredDeps): void {
         const place = incident.thread === null ? incident.channel : `${incident.channel} ${incident.thread}`;
         const lines = [
           `${incident.id}: ${describeScope(incident.scope)} in cluster ${incident.cluster}`,
-          `state      ${describeIncidentState(incident.state)}`,
+          `state      ${describeIncidentState(incident.state).en}`,
           `opened     ${incident.openedAt}${incident.requester === null ? '' : ` by ${incident.requester}`}`,
           ...(incident.resolvedAt === null ? [] : [`resolved   ${incident.resolvedAt}`]),
           `thread     ${place}`,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { describeIncidentState, type Incident } from '../domain/incident.ts';
 import { describeScope } from '../domain/scope.ts';
+import { incidentIn, planIn } from '../domain/spoken.ts';
 import type { Store } from '../ports.ts';
 import { Exit } from './deps.ts';
 import { incidentJson, output, printJson, type StoredDeps, withStore } from './stored.ts';
@@ -19,8 +20,10 @@ export function addIncidentsWord(program: Command, deps: StoredDeps): void {
         const incidents = await store.listIncidents({ onlyOpen: false, limit: MOST });
         if (format === 'json') {
           const documents = [];
-          for (const incident of incidents)
-            documents.push(incidentJson(incident, await store.plansOfIncident(incident.id)));
+          for (const incident of incidents) {
+            const plans = (await store.plansOfIncident(incident.id)).map((plan) => planIn(plan, 'en'));
+            documents.push(incidentJson(incidentIn(incident, 'en'), plans));
+          }
           printJson(deps, documents);
           return;
         }
@@ -35,7 +38,7 @@ async function lineOf(incident: Incident, store: Store): Promise<string> {
   const waiting = plans.filter(({ state }) => state === 'AWAITING_APPROVAL').length;
   const parts = [
     incident.id,
-    describeIncidentState(incident.state),
+    describeIncidentState(incident.state).en,
     incident.cluster,
     describeScope(incident.scope),
     `opened ${incident.openedAt}`,

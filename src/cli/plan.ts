@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { quorumOf } from '../domain/approval.ts';
-import type { Plan } from '../domain/plan.ts';
+import { planIn, type SpokenPlan } from '../domain/spoken.ts';
 import { Exit } from './deps.ts';
 import { output, planJson, planLine, printJson, type StoredDeps, withStore } from './stored.ts';
 
@@ -13,15 +13,16 @@ export function addPlanWord(program: Command, deps: StoredDeps): void {
     .action(async (id: string, options: { readonly output: string }) => {
       const format = output(options.output);
       await withStore(deps, async (store) => {
-        const plan = await store.findPlan(id);
-        if (!plan) throw new Exit(2, `there is no plan ${id}; k8s-storage incident ID lists those of an incident`);
+        const found = await store.findPlan(id);
+        if (!found) throw new Exit(2, `there is no plan ${id}; k8s-storage incident ID lists those of an incident`);
+        const plan = planIn(found, 'en');
         if (format === 'json') printJson(deps, planJson(plan));
         else deps.out(`${textOf(plan).join('\n')}\n`);
       });
     });
 }
 
-function textOf(plan: Plan): readonly string[] {
+function textOf(plan: SpokenPlan): readonly string[] {
   const { approvals, needed } = quorumOf(plan, plan.votes);
   return [
     planLine(plan),

@@ -1,17 +1,19 @@
 import type { Catalogue } from '../diagnose.ts';
 import { describeRef } from '../domain/ref.ts';
 import { proofs } from '../domain/remediation.ts';
-import { type Finding, isClear, isTrouble, type Offer, type Report } from '../domain/report.ts';
+import { isClear, isTrouble } from '../domain/report.ts';
+import type { SpokenFinding, SpokenOffer, SpokenReport } from '../domain/spoken.ts';
+import { type Language, textIn } from '../domain/text.ts';
 import { duration } from '../domain/time.ts';
 import type { PlannedWrite } from '../domain/write.ts';
 
 const WIDTH = 100;
 
 /** A report for a terminal: the cause first, then what proves it and what can be done about it. */
-export function renderText(report: Report, catalogue: Catalogue): string {
+export function renderText(report: SpokenReport, catalogue: Catalogue, language: Language): string {
   const blocks = [heading(report), verdictOf(report)];
   report.findings.forEach((finding, i) => {
-    blocks.push(findingText(finding, i + 1, report, catalogue));
+    blocks.push(findingText(finding, i + 1, report, catalogue, language));
   });
   if (report.unexplained.length > 0) {
     const lines = report.unexplained.map(({ object, says }) => bullet(`${describeRef(object)}: ${says}`));
@@ -28,10 +30,10 @@ export function renderText(report: Report, catalogue: Catalogue): string {
 }
 
 /** The same for an issue or a chat that knows Markdown. */
-export function renderMarkdown(report: Report, catalogue: Catalogue): string {
+export function renderMarkdown(report: SpokenReport, catalogue: Catalogue, language: Language): string {
   const parts = [`# ${plain(heading(report))}`, plain(verdictOf(report))];
   report.findings.forEach((finding, i) => {
-    parts.push(findingMarkdown(finding, i + 1, report, catalogue));
+    parts.push(findingMarkdown(finding, i + 1, report, catalogue, language));
   });
   if (report.unexplained.length > 0) {
     parts.push(
@@ -51,13 +53,13 @@ export function renderMarkdown(report: Report, catalogue: Catalogue): string {
   return `${parts.map(clean).join('\n\n')}\n`;
 }
 
-function heading(report: Report): string {
+function heading(report: SpokenReport): string {
   const { kind, namespace, name } = report.scope;
   const scope = name === null ? 'the whole cluster' : describeRef({ kind, namespace, name });
   return `Storage of ${scope}${report.cluster.name === null ? '' : ` on ${report.cluster.name}`}, ${report.now}`;
 }
 
-function verdictOf(report: Report): string {
+function verdictOf(report: SpokenReport): string {
   if (isClear(report)) return 'Nothing is wrong.';
   const trouble = report.findings.filter(isTrouble);
   const causes = trouble.filter((finding) => finding.causedBy === null).length;
@@ -72,19 +74,25 @@ function verdictOf(report: Report): string {
   return 'Nothing is wrong; there is something worth knowing.';
 }
 
-function labelOf(finding: Finding, report: Report): string {
+function labelOf(finding: SpokenFinding, report: SpokenReport): string {
   if (finding.verdict === 'progress') return 'IN PROGRESS';
   if (finding.severity === 'info') return 'FOR INFORMATION';
   const cause = report.findings.findIndex((other) => other.id === finding.causedBy);
   return cause === -1 ? 'CAUSE' : `EFFECT OF ${cause + 1}`;
 }
 
-function titleOf(finding: Finding, no: number, report: Report): string {
+function titleOf(finding: SpokenFinding, no: number, report: SpokenReport): string {
   const reason = finding.reason === null ? '' : `, reason ${finding.reason}`;
   return `${no}. ${labelOf(finding, report)}: ${finding.fault} (${finding.severity}${reason})`;
 }
 
-function findingText(finding: Finding, no: number, report: Report, catalogue: Catalogue): string {
+function findingText(
+  finding: SpokenFinding,
+  no: number,
+  report: SpokenReport,
+  catalogue: Catalogue,
+  language: Language,
+): string {
   const lines = [titleOf(finding, no, report), wrap(finding.summary, '   '), wrap(finding.explanation, '   ')];
   if (finding.recheckAfterSeconds !== undefined)
     lines.push(`   Look again in ${duration(finding.recheckAfterSeconds * 1000)}.`);
@@ -102,7 +110,7 @@ function findingText(finding: Finding, no: number, report: Report, catalogue: Ca
       wrap(`- ${resource} could not be read (${reason}): the finding would be sharper with them`, '   ', '     '),
     );
   if (finding.offers.length > 0) lines.push('', '   The bot can do this, once people approve it in Slack');
-  for (const offer of finding.offers) lines.push(...offerText(offer, catalogue));
+  for (const offer of finding.offers) lines.push(...offerText(offer, catalogue, language));
   if (finding.manual.length > 0) lines.push('', '   By hand, safest first');
   finding.manual.forEach((step, i) => {
     lines.push(wrap(`${i + 1}. ${step.says}`, '   ', '      '));
@@ -111,20 +119,28 @@ function findingText(finding: Finding, no: number, report: Report, catalogue: Ca
   return lines.join('\n');
 }
 
-function offerText(offer: Offer, catalogue: Catalogue): readonly string[] {
+function offerText(offer: SpokenOffer, catalogue: Catalogue, language: Language): readonly string[] {
   const lines = [
     `   - ${offer.remediation} (risk ${offer.risk}, data loss ${offer.dataLoss})`,
-    wrap(`does: ${doesOf(offer, catalogue)}`, '     ', '           '),
+    wrap(`does: ${doesOf(offer, catalogue, language)}`, '     ', '           '),
     ...offer.plan.map((write) => `     writes: ${describeWrite(write)}`),
     wrap(`undo: ${offer.undo}`, '     ', '           '),
-    ...offer.requires.map((proof) => wrap(`needs: ${proof}. ${proofs[proof]}`, '     ', '            ')),
+    ...offer.requires.map((proof) =>
+      wrap(`needs: ${proof}. ${textIn(proofs[proof], language)}`, '     ', '            '),
+    ),
   ];
   if (offer.blocked !== null) lines.push(wrap(`blocked: ${offer.blocked}`, '     ', '              '));
   if (offer.digest !== null) lines.push(`     digest: ${offer.digest}`);
   return lines;
 }
 
-function findingMarkdown(finding: Finding, no: number, report: Report, catalogue: Catalogue): string {
+function findingMarkdown(
+  finding: SpokenFinding,
+  no: number,
+  report: SpokenReport,
+  catalogue: Catalogue,
+  language: Language,
+): string {
   const parts = [
     `## ${plain(titleOf(finding, no, report))}`,
     `**${plain(finding.summary)}**`,
@@ -145,7 +161,7 @@ function findingMarkdown(finding: Finding, no: number, report: Report, catalogue
   if (finding.offers.length > 0)
     parts.push(
       '### The bot can do this, once people approve it in Slack',
-      finding.offers.map((offer) => offerMarkdown(offer, catalogue)).join('\n'),
+      finding.offers.map((offer) => offerMarkdown(offer, catalogue, language)).join('\n'),
     );
   if (finding.manual.length > 0) {
     const steps = finding.manual.map(
@@ -156,20 +172,19 @@ function findingMarkdown(finding: Finding, no: number, report: Report, catalogue
   return parts.join('\n\n');
 }
 
-function offerMarkdown(offer: Offer, catalogue: Catalogue): string {
+function offerMarkdown(offer: SpokenOffer, catalogue: Catalogue, language: Language): string {
   return [
-    `- ${code(offer.remediation)} (risk ${offer.risk}, data loss ${offer.dataLoss}): ${plain(doesOf(offer, catalogue))}`,
+    `- ${code(offer.remediation)} (risk ${offer.risk}, data loss ${offer.dataLoss}): ${plain(doesOf(offer, catalogue, language))}`,
     ...offer.plan.map((write) => `  - writes ${code(describeWrite(write))}`),
     `  - undo: ${plain(offer.undo)}`,
-    ...offer.requires.map((proof) => `  - needs ${code(proof)}: ${plain(proofs[proof])}`),
+    ...offer.requires.map((proof) => `  - needs ${code(proof)}: ${plain(textIn(proofs[proof], language))}`),
     ...(offer.blocked === null ? [] : [`  - blocked: ${plain(offer.blocked)}`]),
   ].join('\n');
 }
 
-function doesOf(offer: Offer, catalogue: Catalogue): string {
-  return (
-    catalogue.remediations.find((remediation) => remediation.id === offer.remediation)?.doc.does ?? offer.remediation
-  );
+function doesOf(offer: SpokenOffer, { remediations }: Catalogue, language: Language): string {
+  const found = remediations.find((remediation) => remediation.id === offer.remediation);
+  return found ? textIn(found.doc.does, language) : offer.remediation;
 }
 
 /** `patch nodes node-a`, `delete pods shop/db-0`. */
@@ -177,14 +192,16 @@ function describeWrite(write: PlannedWrite): string {
   return `${write.verb} ${write.resource} ${write.namespace === null ? '' : `${write.namespace}/`}${write.name}`;
 }
 
-function groupUnknown(report: Report): readonly { readonly reason: string; readonly faults: readonly string[] }[] {
+function groupUnknown(
+  report: SpokenReport,
+): readonly { readonly reason: string; readonly faults: readonly string[] }[] {
   return [...Map.groupBy(report.unknown, ({ reason }) => reason)].map(([reason, items]) => ({
     reason,
     faults: items.map(({ fault }) => fault),
   }));
 }
 
-function costOf({ read }: Report): string {
+function costOf({ read }: SpokenReport): string {
   const from = read.requests === 0 ? 'from files' : `with ${count(read.requests, 'request')}`;
   return `Read ${count(read.objects, 'object')} ${from} (${Math.ceil(read.bytes / 1024)} KiB) in ${read.milliseconds} ms.`;
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { needsOf } from '../diagnose.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { apiVersionOf, type ResourceName, resourceNames, resources } from '../domain/resources.ts';
+import { textIn } from '../domain/text.ts';
 import { writePlainYaml } from '../kube/plain-yaml.ts';
 import type { CliDeps } from './deps.ts';
 import { parseScope, requireScope } from './scope.ts';
@@ -59,7 +60,7 @@ export function snapshotYaml(cluster: Cluster, objects: readonly unknown[]): str
     kind: 'Snapshot',
     now: new Date(cluster.now).toISOString(),
     cluster: cluster.identity,
-    notRead: cluster.unread,
+    notRead: cluster.unread.map(({ resource, reason }) => ({ resource, reason: textIn(reason, 'en') })),
     ...(podCoverage.kind === 'all'
       ? {}
       : { pods: { namespaces: [...podCoverage.namespaces].toSorted(), nodes: [...podCoverage.nodes].toSorted() } }),

@@ -1,6 +1,5 @@
-import type { Incident } from '../domain/incident.ts';
-import type { Plan } from '../domain/plan.ts';
 import type { ScopeRef } from '../domain/scope.ts';
+import type { SpokenIncident, SpokenPlan } from '../domain/spoken.ts';
 import type { Store } from '../ports.ts';
 import { type CliDeps, Exit } from './deps.ts';
 
@@ -32,7 +31,7 @@ export function printJson(deps: StoredDeps, value: unknown): void {
   deps.out(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-export function incidentJson(incident: Incident, plans: readonly Plan[]) {
+export function incidentJson(incident: SpokenIncident, plans: readonly SpokenPlan[]) {
   return {
     id: incident.id,
     cluster: incident.cluster,
@@ -49,7 +48,7 @@ export function incidentJson(incident: Incident, plans: readonly Plan[]) {
   };
 }
 
-export function planJson(plan: Plan) {
+export function planJson(plan: SpokenPlan) {
   return {
     id: plan.id,
     incident: plan.incident,
@@ -70,7 +69,7 @@ export function planJson(plan: Plan) {
   };
 }
 
-export function planLine(plan: Plan): string {
+export function planLine(plan: SpokenPlan): string {
   return `${plan.id}  ${plan.state}  ${plan.remediation}  ${plan.title}`;
 }
 

@@ -94,7 +94,10 @@ export async function migrate({ connectionString, log }: DatabaseOptions): Promi
       const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve({ ...migrations }) } });
       const { error, results } = await migrator.migrateToLatest();
       await sql`select pg_advisory_unlock(${MIGRATION_LOCK})`.execute(guard);
-      if (error !== undefined) throw error instanceof Error ? error : new Error(String(error));
+      if (error !== undefined)
+        throw error instanceof Error
+          ? error
+          : new Error('the tables could not be brought up to date', { cause: error });
       const made = results?.map((result) => result.migrationName) ?? [];
       if (made.length > 0) log.info('database brought up to date', { migrations: made });
     });

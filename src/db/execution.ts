@@ -2,6 +2,7 @@ import { sql, type UpdateObject } from 'kysely';
 import { quorumOf } from '../domain/approval.ts';
 import { Refused } from '../domain/errors.ts';
 import { describeState, type Plan, type StepState } from '../domain/plan.ts';
+import { en, textIn, zh } from '../domain/text.ts';
 import type { FaultHook } from '../fault-points.ts';
 import type { Claim, Fence, Store } from '../ports.ts';
 import type { Database, Tx } from './database.ts';
@@ -20,7 +21,7 @@ import { findPause } from './pause.ts';
 import { expireIfOver, isWhole } from './plans.ts';
 import { loadPlans, type StoredPlan } from './rows.ts';
 import type { Tables } from './tables.ts';
-import { cleanText } from './text.ts';
+import { writeSentence } from './text.ts';
 
 type Execution = Pick<
   Store,
@@ -90,7 +91,7 @@ export function executionOf(database: Database, fault: FaultHook): Execution {
         const plan = await underFence(tx, fence, ['EXECUTING']);
         const auditId = await moveStep(tx, plan, step, ['PENDING', 'INTENT', 'UNKNOWN'], {
           state,
-          result: cleanText(result),
+          result: writeSentence(result),
           after: after === null ? null : JSON.stringify(after),
         });
         await extend(tx, fence, leaseMs);
@@ -101,7 +102,7 @@ export function executionOf(database: Database, fault: FaultHook): Execution {
           step,
           epoch: fence.epoch,
           ...(auditId === null ? {} : { auditId }),
-          data: { state, result },
+          data: { state, result: textIn(result, 'en') },
         });
         fault('executor.in_outcome');
       }),
@@ -179,7 +180,10 @@ async function begin(tx: Tx, stored: StoredPlan, owner: string, leaseMs: number)
   if (!isWhole(plan) || !quorumOf(plan, plan.votes).isMet) {
     await movePlan(tx, plan, {
       to: 'REJECTED',
-      says: 'What is stored is not what was approved. Nothing was changed.',
+      says: {
+        en: 'What is stored is not what was approved. Nothing was changed.',
+        zh: '存储的内容与批准的内容不一致。没有做任何更改。',
+      },
       actor: 'system',
     });
     tx.book.tell({
@@ -212,7 +216,10 @@ async function takeOver(
   if (!isWhole(plan)) {
     await movePlan(tx, plan, {
       to: 'NEEDS_ATTENTION',
-      says: 'What is stored is not what was approved. A person must look.',
+      says: {
+        en: 'What is stored is not what was approved. A person must look.',
+        zh: '存储的内容与批准的内容不一致。必须由人工检查。',
+      },
       actor: 'system',
     });
     tx.book.tell({
@@ -256,7 +263,7 @@ function checkFence(stored: StoredPlan | undefined, fence: Fence, states: readon
   if (!stored) throw new Refused(`There is no plan ${fence.plan}.`);
   if (stored.plan.epoch !== fence.epoch || stored.owner !== fence.owner) throw leaseLost(fence);
   if (!states.includes(stored.plan.state))
-    throw new Refused(`Plan ${fence.plan} is ${describeState(stored.plan.state)}.`);
+    throw new Refused(`Plan ${fence.plan} is ${describeState(stored.plan.state).en}.`);
   return stored.plan;
 }
 
@@ -343,7 +350,10 @@ async function supersede(tx: Tx, rivals: readonly string[], done: Plan): Promise
     if (rival?.plan.state !== 'AWAITING_APPROVAL') continue;
     await movePlan(tx, rival.plan, {
       to: 'SUPERSEDED',
-      says: `Plan ${done.id} was done on the same object, so this is planned anew.`,
+      says: {
+        en: en`Plan ${done.id} was done on the same object, so this is planned anew.`,
+        zh: zh`计划 ${done.id} 已在同一对象上执行，因此这个计划要重新制定。`,
+      },
       actor: 'system',
     });
     asked.push(rival.plan.incident);

@@ -7,8 +7,9 @@ import type { NewPlan, Store } from '../ports.ts';
 import type { Database, Tx } from './database.ts';
 import { askDiagnosis, closeRequest, fromNow, lockIncidents, movePlan, now, openRequest } from './moves.ts';
 import { createPlan } from './new-plan.ts';
+import { NOT_APPROVED_IN_TIME } from './plans.ts';
 import { incidentOf, loadPlans } from './rows.ts';
-import { cleanJson, cleanText } from './text.ts';
+import { cleanJson, cleanText, writeSentence } from './text.ts';
 
 type Incidents = Pick<
   Store,
@@ -138,7 +139,7 @@ export function incidentsOf(database: Database): Incidents {
         await tx.db
           .updateTable('incident')
           .set({
-            problem: cleanText(problem),
+            problem: writeSentence(problem),
             state: 'diagnosed',
             answered_no: sql`asked_no`,
             recheck_at: null,
@@ -179,6 +180,7 @@ async function openOrJoin(
         scope_key: key,
         requester: input.requester,
         channel: input.channel,
+        language: input.language,
         state: 'open',
       })
       .onConflict((conflict) => conflict.columns(['cluster', 'scope_key']).where('state', '<>', 'resolved').doNothing())
@@ -226,8 +228,7 @@ async function replacePlans(tx: Tx, incident: string, plans: readonly NewPlan[],
   const waiting: Plan[] = [];
   for (const { plan, isApprovalOver } of stored) {
     if (plan.state !== 'AWAITING_APPROVAL') continue;
-    if (isApprovalOver)
-      await movePlan(tx, plan, { to: 'EXPIRED', says: 'Nobody approved it in time.', actor: 'system' });
+    if (isApprovalOver) await movePlan(tx, plan, { to: 'EXPIRED', says: NOT_APPROVED_IN_TIME, actor: 'system' });
     else waiting.push(plan);
   }
   const live = new Set(
@@ -267,7 +268,7 @@ async function replacePlans(tx: Tx, incident: string, plans: readonly NewPlan[],
         ?.id ?? null;
     await movePlan(tx, plan, {
       to: 'SUPERSEDED',
-      says: 'A newer diagnosis took its place.',
+      says: { en: 'A newer diagnosis took its place.', zh: '已被更新的诊断取代。' },
       actor: 'system',
       set: { successor },
     });

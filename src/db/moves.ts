@@ -2,10 +2,11 @@ import { sql, type UpdateObject } from 'kysely';
 import type { AuditEvent } from '../domain/audit.ts';
 import { Refused } from '../domain/errors.ts';
 import { describeState, isTerminal, mayBecome, type Plan, type PlanState } from '../domain/plan.ts';
+import { en, type Sentence, textIn, zh } from '../domain/text.ts';
 import type { Tx } from './database.ts';
 import { loadPlans, type StoredPlan } from './rows.ts';
 import type { Tables } from './tables.ts';
-import { cleanText } from './text.ts';
+import { cleanText, writeSentence } from './text.ts';
 
 /*
  * The moves that several nouns share. Every transaction takes its locks in one order, so that none waits for another in
@@ -53,7 +54,7 @@ export async function readLocked(tx: Tx, id: string): Promise<StoredPlan | undef
 export interface Move {
   readonly to: PlanState;
   /** For people: why. Null for the good path. */
-  readonly says: string | null;
+  readonly says: Sentence | null;
   readonly actor: string;
   readonly set?: UpdateObject<Tables, 'plan_state', 'plan_state'>;
   /** Replaces the event that is told; the move's states are added to its data. */
@@ -66,8 +67,11 @@ export interface Move {
  */
 export async function movePlan(tx: Tx, plan: Plan, move: Move): Promise<void> {
   if (!mayBecome(plan.state, move.to))
-    throw new Refused(`Plan ${plan.id} is ${describeState(plan.state)}; it cannot become ${move.to}.`);
-  const says = move.says === null ? null : cleanText(move.says);
+    throw new Refused({
+      en: en`Plan ${plan.id} is ${describeState(plan.state)}; it cannot become ${move.to}.`,
+      zh: zh`计划 ${plan.id} 的状态是：${describeState(plan.state)}；它不能变为 ${move.to}。`,
+    });
+  const says = move.says === null ? null : writeSentence(move.says);
   const moved = await tx.db
     .updateTable('plan_state')
     .set({ state: move.to, state_reason: says, ...move.set })
@@ -84,7 +88,12 @@ export async function movePlan(tx: Tx, plan: Plan, move: Move): Promise<void> {
     ...eventOf(plan),
     epoch: moved.epoch,
     ...move.event,
-    data: { from: plan.state, to: move.to, ...(says === null ? {} : { says }), ...move.event?.data },
+    data: {
+      from: plan.state,
+      to: move.to,
+      ...(move.says === null ? {} : { says: cleanText(textIn(move.says, 'en')) }),
+      ...move.event?.data,
+    },
   });
   await touchThread(tx, plan.incident);
 }

@@ -4,6 +4,7 @@ import type { PlannedWrite } from '../domain/write.ts';
 import type { NewPlan } from '../ports.ts';
 import type { Tx } from './database.ts';
 import { fromNow } from './moves.ts';
+import { writeSentence } from './text.ts';
 
 /** Stores a plan that waits for approval. Its digest is worked out again: what people approve is what is stored. */
 export async function createPlan(
@@ -37,13 +38,13 @@ export async function createPlan(
       cluster_uid: plan.clusterUid,
       remediation: offer.remediation,
       params: canonicalText(offer.params),
-      title: plan.title,
+      title: writeSentence(plan.title),
       writes: canonicalText(offer.plan),
       digest,
       risk: offer.risk,
       data_loss: offer.dataLoss,
       requires: canonicalText(offer.requires),
-      undo: offer.undo,
+      undo: writeSentence(offer.undo),
       requester: plan.requester,
       continues,
     })

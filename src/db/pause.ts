@@ -100,7 +100,7 @@ async function planTheRest(tx: Tx, id: string, actor: string): Promise<void> {
   }
   await movePlan(tx, plan, {
     to: 'SUPERSEDED',
-    says: 'It was halted; what is left needs new votes.',
+    says: { en: 'It was halted; what is left needs new votes.', zh: '它已被中止；剩余的步骤需要重新投票。' },
     actor,
     set: { successor },
   });

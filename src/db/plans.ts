@@ -3,15 +3,18 @@ import { quorumOf, whyMayNotApprove } from '../domain/approval.ts';
 import { Refused } from '../domain/errors.ts';
 import { describeState, type Plan, type Vote } from '../domain/plan.ts';
 import { digestOf } from '../domain/report.ts';
+import { en, type Sentence, type Text, textIn, zh } from '../domain/text.ts';
 import type { Store, VoteOutcome } from '../ports.ts';
 import type { Database, Tx } from './database.ts';
 import { askDiagnosis, closeRequest, eventOf, fromNow, lockPlan, movePlan, openRequest, touchThread } from './moves.ts';
 import { loadPlans, type StoredPlan } from './rows.ts';
-import { cleanJson, cleanText } from './text.ts';
+import { cleanJson, cleanText, readSentence, writeSentence } from './text.ts';
 
 type Plans = Pick<Store, 'findPlan' | 'plansOfIncident' | 'castVote' | 'refuseVote' | 'endUnbegun' | 'expireDue'>;
 
 const EXPIRE_AT_ONCE = 100;
+
+export const NOT_APPROVED_IN_TIME: Text = { en: 'Nobody approved it in time.', zh: '没有人按时批准它。' };
 
 export function plansOf(database: Database): Plans {
   return {
@@ -27,15 +30,15 @@ export function plansOf(database: Database): Plans {
         if (!stored) throw new Refused(`There is no plan ${input.plan}.`);
         const before = stored.counted.get(input.inboxId);
         if (before !== undefined) return sameAgain(stored.plan, before);
-        if (request.isDone) return { kind: 'refused', says: request.result ?? 'This was answered already.' };
+        if (request.isDone) return { kind: 'refused', says: answerBefore(request.result) };
         const outcome = await count(tx, stored, input);
-        await closeRequest(tx, input.inboxId, outcome.kind === 'refused' ? outcome.says : null);
+        await closeRequest(tx, input.inboxId, outcome.kind === 'refused' ? writeSentence(outcome.says) : null);
         if (outcome.kind === 'refused') {
           tx.book.tell({
             kind: 'vote_refused',
             actor: input.vote.user,
             ...eventOf(stored.plan),
-            data: { decision: input.vote.decision, says: outcome.says },
+            data: { decision: input.vote.decision, says: textIn(outcome.says, 'en') },
           });
         }
         return outcome;
@@ -48,7 +51,12 @@ export function plansOf(database: Database): Plans {
         const [stored] = await loadPlans(tx.db, { id: plan });
         if (!stored) throw new Refused(`There is no plan ${plan}.`);
         await closeRequest(tx, inboxId);
-        tx.book.tell({ kind: 'vote_refused', actor: user, ...eventOf(stored.plan), data: { says } });
+        tx.book.tell({
+          kind: 'vote_refused',
+          actor: user,
+          ...eventOf(stored.plan),
+          data: { says: textIn(says, 'en') },
+        });
       }),
 
     endUnbegun: (id, to, says) =>
@@ -58,7 +66,7 @@ export function plansOf(database: Database): Plans {
         if (stored.plan.state === to) return;
         if (stored.plan.state !== 'AWAITING_APPROVAL' && stored.plan.state !== 'APPROVED') {
           throw new Refused(
-            `Plan ${id} is ${describeState(stored.plan.state)}; only a plan that nobody has begun can be ended.`,
+            `Plan ${id} is ${describeState(stored.plan.state).en}; only a plan that nobody has begun can be ended.`,
           );
         }
         await movePlan(tx, stored.plan, { to, says, actor: 'system' });
@@ -97,9 +105,9 @@ export function plansOf(database: Database): Plans {
 export async function expireIfOver(tx: Tx, { plan, isApprovalOver, isStartOver }: StoredPlan): Promise<boolean> {
   const says =
     plan.state === 'AWAITING_APPROVAL' && isApprovalOver
-      ? 'Nobody approved it in time.'
+      ? NOT_APPROVED_IN_TIME
       : plan.state === 'APPROVED' && isStartOver
-        ? 'It was approved and could not be started in time.'
+        ? { en: 'It was approved and could not be started in time.', zh: '它已获批准，但未能按时开始。' }
         : undefined;
   if (says === undefined) return false;
   await movePlan(tx, plan, { to: 'EXPIRED', says, actor: 'system' });
@@ -114,6 +122,10 @@ export function isWhole(plan: Plan): boolean {
   );
 }
 
+function answerBefore(result: string | null): Sentence {
+  return result === null ? { en: 'This was answered already.', zh: '这个请求已经处理过。' } : readSentence(result);
+}
+
 /** A request that was counted before gets the answer that it got then, as far as the plan still tells. */
 function sameAgain(plan: Plan, decision: Vote['decision']): VoteOutcome {
   if (decision === 'reject') return { kind: 'rejected', plan };
@@ -124,7 +136,13 @@ async function count(tx: Tx, stored: StoredPlan, input: Parameters<Store['castVo
   const { plan } = stored;
   const vote = { ...input.vote, reason: input.vote.reason === null ? null : cleanText(input.vote.reason) };
   if (await expireIfOver(tx, stored))
-    return { kind: 'refused', says: 'The time for this plan is over. Ask for a new diagnosis.' };
+    return {
+      kind: 'refused',
+      says: {
+        en: 'The time for this plan is over. Ask for a new diagnosis.',
+        zh: '这个计划的有效时间已过。请重新发起诊断。',
+      },
+    };
   const refusal = whyRefused(plan, vote);
   if (refusal !== undefined) return { kind: 'refused', says: refusal };
   const votes: readonly Vote[] = [
@@ -154,17 +172,29 @@ async function count(tx: Tx, stored: StoredPlan, input: Parameters<Store['castVo
   return { kind: 'counted', plan: await reload(tx, plan) };
 }
 
-function whyRefused(plan: Plan, vote: Omit<Vote, 'at'>): string | undefined {
+function whyRefused(plan: Plan, vote: Omit<Vote, 'at'>): Text | undefined {
   const isOpen = plan.state === 'AWAITING_APPROVAL' || (plan.state === 'APPROVED' && vote.decision === 'reject');
-  if (!isOpen) return `This plan is ${describeState(plan.state)}.`;
-  if (vote.digest !== plan.digest) return 'The plan is not the one that you saw. Look at the thread again.';
+  if (!isOpen) {
+    const state = describeState(plan.state);
+    return { en: en`This plan is ${state}.`, zh: zh`这个计划的状态是：${state}。` };
+  }
+  if (vote.digest !== plan.digest)
+    return {
+      en: 'The plan is not the one that you saw. Look at the thread again.',
+      zh: '这个计划与您看到的不同。请再次查看消息列。',
+    };
   if (!isWhole(plan))
-    return 'The stored plan is not the one that was offered. Ask for a new diagnosis, and tell the operators of this bot.';
+    return {
+      en: 'The stored plan is not the one that was offered. Ask for a new diagnosis, and tell the operators of this bot.',
+      zh: '存储的计划与当时提出的计划不一致。请重新发起诊断，并告知本机器人的运维人员。',
+    };
   return vote.decision === 'approve' ? whyMayNotApprove(plan, vote.user) : undefined;
 }
 
-function rejectedBy(vote: Omit<Vote, 'at'>): string {
-  return vote.reason === null ? `Rejected by ${vote.user}.` : `Rejected by ${vote.user}: ${vote.reason}`;
+function rejectedBy({ user, reason }: Omit<Vote, 'at'>): Text {
+  return reason === null
+    ? { en: en`Rejected by ${user}.`, zh: zh`已被 ${user} 拒绝。` }
+    : { en: en`Rejected by ${user}: ${reason}`, zh: zh`已被 ${user} 拒绝：${reason}` };
 }
 
 async function storeVote(tx: Tx, plan: Plan, vote: Omit<Vote, 'at'>, inbox: string): Promise<void> {
@@ -185,7 +215,7 @@ async function storeVote(tx: Tx, plan: Plan, vote: Omit<Vote, 'at'>, inbox: stri
 }
 
 /** Takes every target of the plan or none: then it is said which plan holds one. */
-async function takeTargets(tx: Tx, plan: Plan): Promise<string | undefined> {
+async function takeTargets(tx: Tx, plan: Plan): Promise<Text | undefined> {
   await sql`
     insert into target_lock (cluster_uid, target, plan)
     select cluster_uid, target, plan from plan_target where plan = ${plan.id} order by cluster_uid, target
@@ -206,7 +236,11 @@ async function takeTargets(tx: Tx, plan: Plan): Promise<string | undefined> {
   if (!rival) return undefined;
   await tx.db.deleteFrom('target_lock').where('plan', '=', plan.id).execute();
   const object = [rival.resource, rival.namespace, rival.name].filter((part) => part !== null).join('/');
-  return `Plan ${rival.holder} works on ${object} and is ${describeState(rival.state)}. Your vote was not counted; wait for that plan, then look at this thread again.`;
+  const state = describeState(rival.state);
+  return {
+    en: en`Plan ${rival.holder} works on ${object} and is ${state}. Your vote was not counted; wait for that plan, then look at this thread again.`,
+    zh: zh`计划 ${rival.holder} 正在处理 ${object}，其状态是：${state}。您的投票没有计入；请等待那个计划结束，然后再次查看此消息列。`,
+  };
 }
 
 async function reload(tx: Tx, plan: Plan): Promise<Plan> {

@@ -7,8 +7,10 @@ import { type Plan, type Step, stepStates, type Vote } from '../domain/plan.ts';
 import { type Proof, proofs } from '../domain/remediation.ts';
 import type { Report } from '../domain/report.ts';
 import type { ScopeRef } from '../domain/scope.ts';
+import type { Sentence } from '../domain/text.ts';
 import type { PlannedWrite } from '../domain/write.ts';
 import type { Tables } from './tables.ts';
+import { readSentence } from './text.ts';
 
 const jsonValue: z.ZodType<JsonValue> = z.json();
 const jsonObject: z.ZodType<JsonObject> = z.record(z.string(), jsonValue);
@@ -42,6 +44,7 @@ export function incidentOf(row: Selectable<Tables['incident']>): Incident {
     scope: scopeRef.parse(JSON.parse(row.scope)),
     requester: row.requester,
     channel: row.channel,
+    language: row.language,
     thread: row.thread,
     state: row.state,
     openedAt: row.opened_at.toISOString(),
@@ -49,7 +52,7 @@ export function incidentOf(row: Selectable<Tables['incident']>): Incident {
     recheckAt: timeOf(row.recheck_at),
     report: row.report === null ? null : report.parse(JSON.parse(row.report)),
     chains: row.chains === null ? [] : chains.parse(JSON.parse(row.chains)),
-    problem: row.problem,
+    problem: maybeSentence(row.problem),
     diagnoses: row.asked_no,
     answered: row.answered_no,
   };
@@ -128,16 +131,16 @@ export async function loadPlans(
         clusterUid: row.cluster_uid,
         remediation: row.remediation,
         params: parseParams(row.params),
-        title: row.title,
+        title: readSentence(row.title),
         writes: parseWrites(row.writes),
         digest: row.digest,
         risk: row.risk,
         dataLoss: row.data_loss,
         requires: z.array(proof).parse(JSON.parse(row.requires)),
-        undo: row.undo,
+        undo: readSentence(row.undo),
         requester: row.requester,
         state: row.state,
-        stateReason: row.state_reason,
+        stateReason: maybeSentence(row.state_reason),
         createdAt: row.created_at.toISOString(),
         approveBy: row.approve_by.toISOString(),
         executeBy: timeOf(row.execute_by),
@@ -175,10 +178,14 @@ function stepOf(row: z.infer<typeof storedStep>): Step {
     epoch: row.epoch,
     attempt: row.attempt,
     at: row.at === null ? null : new Date(row.at).toISOString(),
-    result: row.result,
+    result: maybeSentence(row.result),
   };
 }
 
 function timeOf(date: Date | null): string | null {
   return date === null ? null : date.toISOString();
+}
+
+function maybeSentence(stored: string | null): Sentence | null {
+  return stored === null ? null : readSentence(stored);
 }

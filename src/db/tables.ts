@@ -1,6 +1,7 @@
 import type { Generated, GeneratedAlways } from 'kysely';
 import type { PlanState, StepState } from '../domain/plan.ts';
 import type { Risk } from '../domain/remediation.ts';
+import type { Language } from '../domain/text.ts';
 
 /** The tables as `migrations/` makes them. Columns that hold JSON are text: what was approved is kept letter for letter. */
 export interface Tables {
@@ -39,6 +40,7 @@ interface IncidentTable {
   scope_key: string;
   requester: string | null;
   channel: string;
+  language: Language | null;
   thread: string | null;
   state: 'open' | 'diagnosed' | 'resolved';
   opened_at: Generated<Date>;

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../domain/objects.ts';
+import { isText, languages, type Sentence } from '../domain/text.ts';
 
 /**
  * Text as PostgreSQL can hold it: NUL and lone surrogates, which no text column takes, become U+FFFD. Text of people and
@@ -17,4 +18,21 @@ export function cleanJson(value: unknown): JsonValue {
     return Object.fromEntries(entries.map(([key, item]: [string, unknown]) => [cleanText(key), cleanJson(item)]));
   }
   return typeof value === 'number' || typeof value === 'boolean' ? value : null;
+}
+
+/** A sentence in a column of text: a text is kept in all its languages, as JSON. */
+export function writeSentence(sentence: Sentence): string {
+  if (typeof sentence === 'string') return cleanText(sentence);
+  return JSON.stringify(Object.fromEntries(languages.map((language) => [language, cleanText(sentence[language])])));
+}
+
+/** The opposite. What was stored before the bot spoke a second language is a plain sentence. */
+export function readSentence(stored: string): Sentence {
+  if (!stored.startsWith('{')) return stored;
+  try {
+    const value: unknown = JSON.parse(stored);
+    return isText(value) ? value : stored;
+  } catch {
+    return stored;
+  }
 }

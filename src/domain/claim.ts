@@ -2,7 +2,7 @@
  * Claims: who holds one that is being deleted, what its end does to the data, which volume would fit one that is not
  * bound, and the steps that a person takes by hand. Pure, as everything here.
  */
-import { type Cluster, controllerOf, isLeaseStale, ownerRef } from './cluster.ts';
+import { type Cluster, controllerOf, couldNotRead, isLeaseStale, ownerRef } from './cluster.ts';
 import { Refused } from './errors.ts';
 import { absent, type Evidence, fact, type ManualStep } from './fault.ts';
 import { CONTROLLER_MANAGER } from './lease.ts';
@@ -11,6 +11,7 @@ import { deletingForMs, isDeleting, isFinished } from './pod.ts';
 import { missingRef, type Ref, uniqueRefs } from './ref.ts';
 import { findResourceOfKind } from './resources.ts';
 import type { Scope } from './scope.ts';
+import type { Text } from './text.ts';
 import { duration, minutes } from './time.ts';
 
 export const PVC_PROTECTION = 'kubernetes.io/pvc-protection';
@@ -68,7 +69,7 @@ export function ownFinalizersOf(pod: Pod): readonly string[] {
 export type Keeper =
   | { readonly state: 'missing' | 'exists'; readonly ref: Ref }
   | { readonly state: 'unseen'; readonly ref: Ref | undefined }
-  | { readonly state: 'unread'; readonly ref: Ref; readonly reason: string };
+  | { readonly state: 'unread'; readonly ref: Ref; readonly reason: Text };
 
 export function keeperOf(pod: Pod, cluster: Cluster): Keeper {
   const owner = controllerOf(pod);
@@ -76,7 +77,7 @@ export function keeperOf(pod: Pod, cluster: Cluster): Keeper {
   if (!owner || !resource) return { state: 'unseen', ref: owner && ownerRef(owner, pod.namespace) };
   const ref = ownerRef(owner, pod.namespace);
   const why = cluster.whyUnread(resource);
-  if (why !== undefined) return { state: 'unread', ref, reason: `could not read ${resource}: ${why}` };
+  if (why !== undefined) return { state: 'unread', ref, reason: couldNotRead(resource, why) };
   const found = cluster.findObject(resource, pod.namespace, owner.name);
   if (found?.uid !== owner.uid) return { state: 'missing', ref: { ...ref, uid: null } };
   return resource === 'jobs' ? { state: 'exists', ref } : { state: 'unseen', ref };
@@ -353,9 +354,9 @@ function matchesSelector(selector: JsonValue | undefined, volume: Volume): boole
 }
 
 function matchesExpression(expression: JsonObject, volume: Volume): boolean {
-  const value = volume.labels[String(expression['key'])];
+  const value = typeof expression['key'] === 'string' ? volume.labels[expression['key']] : undefined;
   const values: readonly JsonValue[] = Array.isArray(expression['values']) ? expression['values'] : [];
-  switch (String(expression['operator'])) {
+  switch (expression['operator']) {
     case 'In':
       return value !== undefined && values.includes(value);
     case 'NotIn':

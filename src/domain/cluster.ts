@@ -22,13 +22,19 @@ import type {
 } from './objects.ts';
 import { type Ref, refKey } from './ref.ts';
 import type { ResourceName } from './resources.ts';
+import { en, type Sentence, type Text, zh } from './text.ts';
 import { minutes } from './time.ts';
 
 /** Why a kind, or a part of it, could not be read. */
-export interface Unread {
+export interface Unread<S = Sentence> {
   readonly resource: ResourceName;
   /** `forbidden`, `not served`, `timed out`, `not in these files`, `not asked for: <why>` … for people, in one clause. */
-  readonly reason: string;
+  readonly reason: S;
+}
+
+/** The sentence for it. */
+export function couldNotRead(resource: ResourceName, why: Sentence | undefined): Text {
+  return { en: en`could not read ${resource}: ${why}`, zh: zh`无法读取 ${resource}：${why}` };
 }
 
 export interface ClusterIdentity {
@@ -69,7 +75,7 @@ export interface SignOfLife {
   readonly ref: Ref;
   readonly path: string;
   readonly value: string;
-  readonly says: string;
+  readonly says: Sentence;
 }
 
 export type NodeState = 'ready' | 'not-ready' | 'gone';
@@ -92,7 +98,7 @@ export class Cluster {
   readonly #uniques = new Map<string, ReadonlyMap<string, unknown>>();
   readonly #byName = new Map<string, ReadonlyMap<string, ReadonlyMap<string, unknown>>>();
   readonly #inUse = new Map<Node, ReadonlySet<string>>();
-  readonly #unreadByResource: ReadonlyMap<ResourceName, string>;
+  readonly #unreadByResource: ReadonlyMap<ResourceName, Sentence>;
   #twins: ReadonlyMap<string, readonly Volume[]> | undefined;
 
   constructor(input: ClusterInput) {
@@ -107,7 +113,7 @@ export class Cluster {
   }
 
   /** Why a kind could not be read; undefined when it was read (and may be empty). */
-  whyUnread(resource: ResourceName): string | undefined {
+  whyUnread(resource: ResourceName): Sentence | undefined {
     return this.#unreadByResource.get(resource);
   }
 
@@ -423,7 +429,10 @@ export class Cluster {
         ref: node.ref,
         path: 'status.conditions[Ready]',
         value: 'False',
-        says: 'kubelet itself reports Ready=False and still sends heartbeats: the machine runs',
+        says: {
+          en: 'kubelet itself reports Ready=False and still sends heartbeats: the machine runs',
+          zh: 'kubelet 自己报告 Ready=False，并且仍在发送心跳：机器还在运行',
+        },
       };
     }
     const own = this.findLease('kube-node-lease', name);
@@ -432,7 +441,10 @@ export class Cluster {
         ref: own.ref,
         path: 'spec.renewTime',
         value: isoOf(own.renewedAt),
-        says: "the node's own lease is fresh: kubelet runs",
+        says: {
+          en: "the node's own lease is fresh: kubelet runs",
+          zh: '该节点自己的 Lease 刚刚续约：kubelet 还在运行',
+        },
       };
     }
     for (const lease of this.#many(
@@ -446,7 +458,10 @@ export class Cluster {
         ref: lease.ref,
         path: 'spec.holderIdentity',
         value: lease.holder,
-        says: `something that runs on ${name} renews this lease: the machine runs`,
+        says: {
+          en: en`something that runs on ${name} renews this lease: the machine runs`,
+          zh: zh`在 ${name} 上运行的组件仍在为这个 Lease 续约：机器还在运行`,
+        },
       };
     }
     return undefined;

@@ -1,5 +1,9 @@
+import { type Sentence, textIn } from './text.ts';
+
 /**
  * The three ways in which work can fail on purpose. Everything else that is thrown is a bug.
+ *
+ * What is said is for people, in their language (`says`); `message` is the English of it, for the log and the audit trail.
  *
  * - `Refused`: a rule, a right or the state of the world forbids it. Retrying changes nothing; the message is for people.
  * - `Transient`: nothing was changed and the same call may succeed later.
@@ -7,21 +11,41 @@
  */
 export class Refused extends Error {
   override readonly name = 'Refused';
+  readonly says: Sentence;
+
+  constructor(says: Sentence, options?: ErrorOptions) {
+    super(textIn(says, 'en'), options);
+    this.says = says;
+  }
 }
 
 export class Transient extends Error {
   override readonly name = 'Transient';
+  readonly says: Sentence;
   /** How long the other side asked us to wait, in milliseconds, when it said so. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, options?: ErrorOptions & { readonly retryAfterMs?: number }) {
-    super(message, options);
+  constructor(says: Sentence, options?: ErrorOptions & { readonly retryAfterMs?: number }) {
+    super(textIn(says, 'en'), options);
+    this.says = says;
     this.retryAfterMs = options?.retryAfterMs;
   }
 }
 
 export class Uncertain extends Error {
   override readonly name = 'Uncertain';
+  readonly says: Sentence;
+
+  constructor(says: Sentence, options?: ErrorOptions) {
+    super(textIn(says, 'en'), options);
+    this.says = says;
+  }
+}
+
+/** What a person is told of something that was thrown; a bug speaks English. */
+export function saysOf(error: unknown): Sentence {
+  if (error instanceof Refused || error instanceof Transient || error instanceof Uncertain) return error.says;
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Ends a `switch` over a union: a new member that is not handled does not compile. */

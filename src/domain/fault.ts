@@ -4,20 +4,21 @@ import type { Ref } from './ref.ts';
 import type { OfferDraft } from './remediation.ts';
 import type { ResourceName } from './resources.ts';
 import type { Scope } from './scope.ts';
+import type { Sentence } from './text.ts';
 
 export type Severity = 'critical' | 'warning' | 'info';
 
 /** One thing that was read, and what it means. `path` is a field path such as `status.attached`. */
-export interface Evidence {
+export interface Evidence<S = Sentence> {
   readonly object: Ref;
   readonly path: string;
   readonly value: string;
-  readonly says: string;
+  readonly says: S;
 }
 
 /** What a person does outside the bot; steps stand safest first. */
-export interface ManualStep {
-  readonly says: string;
+export interface ManualStep<S = Sentence> {
+  readonly says: S;
   readonly command?: string;
 }
 
@@ -45,9 +46,9 @@ export interface FindingDraft<Facts> {
 
 export interface Words<Facts> {
   /** One sentence: what is wrong. */
-  summary(facts: Facts): string;
+  summary(facts: Facts): Sentence;
   /** Why that follows from what was read, and what happens if nobody acts. */
-  explanation(facts: Facts): string;
+  explanation(facts: Facts): Sentence;
 }
 
 /** Runbook headings; `npm run gen` makes the fault's page from them. Markdown. */
@@ -101,8 +102,8 @@ export interface Fault {
 }
 
 export interface Sentences {
-  readonly summary: string;
-  readonly explanation: string;
+  readonly summary: Sentence;
+  readonly explanation: Sentence;
 }
 
 /** Defines one fault of the catalogue. File name = id; the export is its camelCase. */
@@ -128,7 +129,7 @@ export function fact(
   object: { readonly ref: Ref },
   path: string,
   value: JsonValue | undefined,
-  says: string,
+  says: Sentence,
 ): Evidence {
   return {
     object: object.ref,
@@ -139,6 +140,6 @@ export function fact(
 }
 
 /** Evidence that an object does not exist, by a read that would have shown it. */
-export function absent(object: Ref, says: string): Evidence {
+export function absent(object: Ref, says: Sentence): Evidence {
   return { object, path: 'metadata.name', value: 'not found', says };
 }

@@ -2,11 +2,12 @@ import type { FindingChain } from './chain.ts';
 import { absurd } from './errors.ts';
 import { isClear, isTrouble, type Report } from './report.ts';
 import type { ScopeRef } from './scope.ts';
+import type { Language, Sentence, Text } from './text.ts';
 
 /** `open`: a diagnosis is due. `diagnosed`: the thread stands. `resolved`: nothing is wrong any more; a new trouble is a new incident. */
 export type IncidentState = 'open' | 'diagnosed' | 'resolved';
 
-export interface Incident {
+export interface Incident<S = Sentence> {
   readonly id: string;
   readonly cluster: string;
   readonly clusterUid: string | null;
@@ -14,6 +15,8 @@ export interface Incident {
   /** Slack user id of who ran the diagnosis that opened it; null for one that an alert opened. */
   readonly requester: string | null;
   readonly channel: string;
+  /** Of its thread: that of who opened it; null where that is not known, which means the bot's own. */
+  readonly language: Language | null;
   /** ts of the thread's first message, once posted. */
   readonly thread: string | null;
   readonly state: IncidentState;
@@ -21,10 +24,10 @@ export interface Incident {
   readonly resolvedAt: string | null;
   readonly recheckAt: string | null;
   /** The last report, or why there is none. */
-  readonly report: Report | null;
+  readonly report: Report<S> | null;
   /** What of the last report the thread draws. */
   readonly chains: readonly FindingChain[];
-  readonly problem: string | null;
+  readonly problem: S | null;
   /** Why the next diagnosis runs: who asked, or that it is a re-check. */
   readonly diagnoses: number;
   /** Of the diagnoses asked for, the last one that was answered. */
@@ -52,14 +55,14 @@ function needsThread(finding: Report['findings'][number]): boolean {
   return isTrouble(finding) || finding.verdict === 'progress';
 }
 
-export function describeIncidentState(state: IncidentState): string {
+export function describeIncidentState(state: IncidentState): Text {
   switch (state) {
     case 'open':
-      return 'being diagnosed';
+      return { en: 'being diagnosed', zh: '正在诊断' };
     case 'diagnosed':
-      return 'diagnosed';
+      return { en: 'diagnosed', zh: '已诊断' };
     case 'resolved':
-      return 'resolved';
+      return { en: 'resolved', zh: '已解决' };
     default:
       return absurd(state);
   }

@@ -1,5 +1,6 @@
 import { absurd } from './errors.ts';
 import type { DataLoss, Proof, Risk } from './remediation.ts';
+import { en, type Sentence, type Text, zh } from './text.ts';
 import type { PlannedWrite } from './write.ts';
 
 /** States of a plan, letter for letter as the command line and the audit trail show them. */
@@ -61,7 +62,7 @@ export function holdsTargets(state: PlanState): boolean {
 export const stepStates = ['PENDING', 'INTENT', 'DONE', 'NOOP', 'REFUSED', 'UNKNOWN', 'SKIPPED'] as const;
 export type StepState = (typeof stepStates)[number];
 
-export interface Step {
+export interface Step<S = Sentence> {
   readonly no: number;
   readonly write: PlannedWrite;
   readonly state: StepState;
@@ -70,7 +71,7 @@ export interface Step {
   readonly attempt: number;
   /** RFC 3339, when the state was last set. */
   readonly at: string | null;
-  readonly result: string | null;
+  readonly result: S | null;
 }
 
 export interface Vote {
@@ -84,7 +85,7 @@ export interface Vote {
 }
 
 /** A plan as stored. Everything up to `digest` is immutable. */
-export interface Plan {
+export interface Plan<S = Sentence> {
   readonly id: string;
   readonly incident: string;
   readonly finding: string;
@@ -93,24 +94,24 @@ export interface Plan {
   readonly clusterUid: string;
   readonly remediation: string;
   readonly params: Readonly<Record<string, unknown>>;
-  readonly title: string;
+  readonly title: S;
   readonly writes: readonly PlannedWrite[];
   readonly digest: string;
   readonly risk: Risk;
   readonly dataLoss: DataLoss;
   readonly requires: readonly Proof[];
-  readonly undo: string;
+  readonly undo: S;
   /** Slack user id; null for a plan that nobody asked for. */
   readonly requester: string | null;
   readonly state: PlanState;
   /** One sentence for people about the last change of state: why it was refused, halted, expired … */
-  readonly stateReason: string | null;
+  readonly stateReason: S | null;
   readonly createdAt: string;
   readonly approveBy: string;
   readonly executeBy: string | null;
   readonly epoch: number;
   readonly votes: readonly Vote[];
-  readonly steps: readonly Step[];
+  readonly steps: readonly Step<S>[];
   /** The plan that took its place, once SUPERSEDED. */
   readonly successor: string | null;
   /** The halted plan whose remaining steps these are; its steps are not counted again. */
@@ -126,7 +127,7 @@ export interface ApprovalForm {
 }
 
 /** High and critical want a reason; destroying or choosing data, and critical, want the target's name typed. */
-export function approvalFormOf(plan: Pick<Plan, 'risk' | 'requires' | 'writes' | 'params'>): ApprovalForm {
+export function approvalFormOf(plan: Pick<Plan<unknown>, 'risk' | 'requires' | 'writes' | 'params'>): ApprovalForm {
   const namesData = plan.requires.includes('data-disposable') || plan.requires.includes('old-data-wanted');
   const isHigh = plan.risk === 'high' || plan.risk === 'critical';
   return {
@@ -137,7 +138,7 @@ export function approvalFormOf(plan: Pick<Plan, 'risk' | 'requires' | 'writes' |
 }
 
 /** The claim's or volume's name when a parameter says which data is meant, else the name of the first target. */
-function typedNameOf(plan: Pick<Plan, 'writes' | 'params'>): string {
+function typedNameOf(plan: Pick<Plan<unknown>, 'writes' | 'params'>): string {
   const named = plan.params['dataName'];
   return typeof named === 'string' ? named : (plan.writes[0]?.name ?? '');
 }
@@ -146,53 +147,71 @@ export function needsModal(form: ApprovalForm): boolean {
   return form.proofs.length > 0 || form.reason || form.typedName !== null;
 }
 
+/** Characters that a sentence of an approver has at least. A Chinese one counts for two: it says as much. */
+const LEAST_WORDS = 10;
+
 /** What a modal's input lacks, by input block; empty when it is right. */
 export function checkForm(
   form: ApprovalForm,
   input: { readonly proofs: Readonly<Record<string, string>>; readonly reason: string; readonly typedName: string },
-): Readonly<Record<string, string>> {
-  const errors: Record<string, string> = {};
+): Readonly<Record<string, Text>> {
+  const errors: Record<string, Text> = {};
   for (const proof of form.proofs) {
-    if ((input.proofs[proof] ?? '').trim().length < 10)
-      errors[`proof/${proof}`] = 'Say in a sentence how you know, 10 characters at least.';
+    if (weightOf(input.proofs[proof] ?? '') < LEAST_WORDS)
+      errors[`proof/${proof}`] = {
+        en: en`Say in a sentence how you know, ${LEAST_WORDS} characters at least.`,
+        zh: zh`请用一句话说明您是如何得知的，至少 ${LEAST_WORDS} 个字符（一个汉字按两个计算）。`,
+      };
   }
-  if (form.reason && input.reason.trim().length < 10) errors['reason'] = 'Say why, 10 characters at least.';
+  if (form.reason && weightOf(input.reason) < LEAST_WORDS)
+    errors['reason'] = {
+      en: en`Say why, ${LEAST_WORDS} characters at least.`,
+      zh: zh`请说明原因，至少 ${LEAST_WORDS} 个字符（一个汉字按两个计算）。`,
+    };
   if (form.typedName !== null && input.typedName.trim() !== form.typedName)
-    errors['typed-name'] = `Type ${form.typedName} letter for letter.`;
+    errors['typed-name'] = {
+      en: en`Type ${form.typedName} letter for letter.`,
+      zh: zh`请逐字输入 ${form.typedName}。`,
+    };
   return errors;
 }
 
+function weightOf(words: string): number {
+  const tidy = words.trim();
+  return tidy.length + (tidy.match(/\p{Script=Han}/gu)?.length ?? 0);
+}
+
 /** The line that people read for a state. */
-export function describeState(state: PlanState): string {
+export function describeState(state: PlanState): Text {
   switch (state) {
     case 'DRAFT':
-      return 'being prepared';
+      return { en: 'being prepared', zh: '正在准备' };
     case 'AWAITING_APPROVAL':
-      return 'waits for approval';
+      return { en: 'waits for approval', zh: '等待批准' };
     case 'APPROVED':
-      return 'approved, about to start';
+      return { en: 'approved, about to start', zh: '已批准，即将开始' };
     case 'EXECUTING':
-      return 'being carried out';
+      return { en: 'being carried out', zh: '正在执行' };
     case 'VERIFYING':
-      return 'carried out, being verified';
+      return { en: 'carried out, being verified', zh: '已执行，正在验证' };
     case 'HALTED':
-      return 'halted between two steps';
+      return { en: 'halted between two steps', zh: '在两个步骤之间中止' };
     case 'NEEDS_ATTENTION':
-      return 'needs a person: its outcome is not certain';
+      return { en: 'needs a person: its outcome is not certain', zh: '需要人工处理：结果不确定' };
     case 'SUCCEEDED':
-      return 'done and verified';
+      return { en: 'done and verified', zh: '已完成并通过验证' };
     case 'FAILED':
-      return 'failed';
+      return { en: 'failed', zh: '失败' };
     case 'REJECTED':
-      return 'rejected';
+      return { en: 'rejected', zh: '已被拒绝' };
     case 'EXPIRED':
-      return 'expired';
+      return { en: 'expired', zh: '已过期' };
     case 'CANCELLED':
-      return 'cancelled';
+      return { en: 'cancelled', zh: '已取消' };
     case 'SUPERSEDED':
-      return 'superseded by a newer plan';
+      return { en: 'superseded by a newer plan', zh: '已被更新的计划取代' };
     case 'DENIED':
-      return 'not allowed by the policy';
+      return { en: 'not allowed by the policy', zh: '策略不允许' };
     default:
       return absurd(state);
   }

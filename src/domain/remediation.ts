@@ -3,6 +3,7 @@ import type { Cluster } from './cluster.ts';
 import { absurd } from './errors.ts';
 import type { ResourceName } from './resources.ts';
 import type { ScopeRef } from './scope.ts';
+import type { Sentence, Text } from './text.ts';
 import type { Write } from './write.ts';
 
 export const risks = ['low', 'medium', 'high', 'critical'] as const;
@@ -12,18 +13,43 @@ export type DataLoss = 'none' | 'possible' | 'certain';
 
 /** Proofs from outside the cluster that each approver must give in words. */
 export const proofs = {
-  'node-off-proof': 'How do you know that the machine is off or fenced? (cloud console, BMC, storage fence)',
-  'node-clean-proof': 'How do you know that the machine was power-cycled and holds no left-over mounts?',
-  'backend-detached-proof':
-    'How do you know that the backend shows the volume attached to nobody, or not to that node?',
-  'backend-deleted-proof': 'How do you know that the backend does not know the handle any more?',
-  'backend-volume-proof':
-    'How do you know that this backend volume holds the data meant here and that nothing else uses it?',
-  'finalizer-owner-gone': 'How do you know that the owner of this finalizer will not come back?',
-  'data-disposable': 'Who owns the data, and how did they agree that it is destroyed?',
-  'old-data-wanted': "Who owns the data, and how did they confirm that they want this volume's old data?",
-  'downtime-accepted': 'Who owns the workload, and how did they accept the interruption?',
-} as const;
+  'node-off-proof': {
+    en: 'How do you know that the machine is off or fenced? (cloud console, BMC, storage fence)',
+    zh: '您如何得知这台机器已关机或已被隔离？（云控制台、BMC、存储隔离）',
+  },
+  'node-clean-proof': {
+    en: 'How do you know that the machine was power-cycled and holds no left-over mounts?',
+    zh: '您如何得知这台机器已断电重启，并且没有残留的挂载？',
+  },
+  'backend-detached-proof': {
+    en: 'How do you know that the backend shows the volume attached to nobody, or not to that node?',
+    zh: '您如何得知在存储后端中该卷没有挂接到任何节点，或没有挂接到那个节点？',
+  },
+  'backend-deleted-proof': {
+    en: 'How do you know that the backend does not know the handle any more?',
+    zh: '您如何得知存储后端中已不存在这个卷句柄？',
+  },
+  'backend-volume-proof': {
+    en: 'How do you know that this backend volume holds the data meant here and that nothing else uses it?',
+    zh: '您如何得知这个后端卷中保存的正是这里所指的数据，并且没有其他使用者？',
+  },
+  'finalizer-owner-gone': {
+    en: 'How do you know that the owner of this finalizer will not come back?',
+    zh: '您如何得知这个 Finalizer 的所有者不会再回来？',
+  },
+  'data-disposable': {
+    en: 'Who owns the data, and how did they agree that it is destroyed?',
+    zh: '数据归谁所有？对方以何种方式同意销毁这些数据？',
+  },
+  'old-data-wanted': {
+    en: "Who owns the data, and how did they confirm that they want this volume's old data?",
+    zh: '数据归谁所有？对方以何种方式确认需要这个卷中的旧数据？',
+  },
+  'downtime-accepted': {
+    en: 'Who owns the workload, and how did they accept the interruption?',
+    zh: '工作负载归谁所有？对方以何种方式接受这次中断？',
+  },
+} as const satisfies Readonly<Record<string, Text>>;
 export type Proof = keyof typeof proofs;
 
 /** An offer as a detector makes it: which remediation, on what. Its plan, digest and proofs are worked out by the machine. */
@@ -47,10 +73,10 @@ export interface Touch {
 
 export interface RemediationDoc {
   /** What it does, in one sentence for the offer. */
-  readonly does: string;
-  readonly undo: string;
+  readonly does: Sentence;
+  readonly undo: Sentence;
   /** What its approvers should know before they say yes. Markdown. */
-  readonly caution: string;
+  readonly caution: Sentence;
 }
 
 export interface RemediationSpec<Id extends string, Params extends Readonly<Record<string, unknown>>> {
@@ -64,7 +90,7 @@ export interface RemediationSpec<Id extends string, Params extends Readonly<Reco
   readonly needs: readonly ResourceName[];
   readonly doc: RemediationDoc;
   /** Button text and heading with the target in it: `Set db-0's volume to Retain`. 60 characters at most, longer is cut. */
-  title(params: Params): string;
+  title(params: Params): Sentence;
   /** Where the machine must look: preflight and verify get a snapshot of this scope. */
   scope(params: Params): ScopeRef;
   /** Adds what this state demands beyond `requires`; data loss is `none` when left out. */
@@ -72,7 +98,7 @@ export interface RemediationSpec<Id extends string, Params extends Readonly<Reco
   /** Every write, in order. Throws `Refused` when the target is gone or another object. */
   plan(params: Params, cluster: Cluster): readonly Write[];
   /** Why it must not be done now; empty when nothing speaks against it. */
-  preflight(params: Params, cluster: Cluster): readonly string[];
+  preflight(params: Params, cluster: Cluster): readonly Sentence[];
   /** Whether the wait after write `no` is over, for plans of several writes. Absent: go on at once. */
   settled?(no: number, params: Params, cluster: Cluster): boolean;
   /** How long that wait, and the verification, may take before a person must look, in seconds. */
@@ -90,11 +116,11 @@ export interface Remediation {
   readonly needs: readonly ResourceName[];
   readonly doc: RemediationDoc;
   readonly withinSeconds: number;
-  title(params: unknown): string;
+  title(params: unknown): Sentence;
   scope(params: unknown): ScopeRef;
   assess(params: unknown, cluster: Cluster): Assessment & { readonly risk: Risk };
   plan(params: unknown, cluster: Cluster): readonly Write[];
-  preflight(params: unknown, cluster: Cluster): readonly string[];
+  preflight(params: unknown, cluster: Cluster): readonly Sentence[];
   settled(no: number, params: unknown, cluster: Cluster): boolean;
   verify(params: unknown, cluster: Cluster): 'done' | 'pending';
 }

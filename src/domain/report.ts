@@ -5,24 +5,25 @@ import type { Evidence, ManualStep, Severity } from './fault.ts';
 import type { JsonValue } from './objects.ts';
 import type { Ref } from './ref.ts';
 import type { DataLoss, Proof, Risk } from './remediation.ts';
+import type { Sentence } from './text.ts';
 import type { PlannedWrite } from './write.ts';
 
 export type Verdict = 'found' | 'progress';
 
 /** A remediation that can be asked for now, with exactly what it would do. Its digest is what people approve. */
-export interface Offer {
+export interface Offer<S = Sentence> {
   readonly remediation: string;
   readonly risk: Risk;
   readonly params: Readonly<Record<string, unknown>>;
   readonly dataLoss: DataLoss;
   readonly requires: readonly Proof[];
-  readonly blocked: string | null;
+  readonly blocked: S | null;
   readonly plan: readonly PlannedWrite[];
   readonly digest: string | null;
-  readonly undo: string;
+  readonly undo: S;
 }
 
-export interface Finding {
+export interface Finding<S = Sentence> {
   readonly id: string;
   readonly fault: string;
   readonly reason: string | null;
@@ -32,13 +33,13 @@ export interface Finding {
   readonly subject: Ref;
   readonly involved: readonly Ref[];
   readonly affected: readonly Ref[];
-  readonly summary: string;
-  readonly explanation: string;
-  readonly evidence: readonly Evidence[];
-  readonly unread: readonly Unread[];
+  readonly summary: S;
+  readonly explanation: S;
+  readonly evidence: readonly Evidence<S>[];
+  readonly unread: readonly Unread<S>[];
   readonly recheckAfterSeconds?: number;
-  readonly offers: readonly Offer[];
-  readonly manual: readonly ManualStep[];
+  readonly offers: readonly Offer<S>[];
+  readonly manual: readonly ManualStep<S>[];
 }
 
 /** What reading cost. */
@@ -49,30 +50,30 @@ export interface ReadCost {
   readonly milliseconds: number;
 }
 
-/** The answer of a diagnosis, in the format that `diagnose --output json` prints. */
-export interface Report {
+/** The answer of a diagnosis. Spoken (`domain/spoken.ts`) it is the document that `diagnose --output json` prints. */
+export interface Report<S = Sentence> {
   readonly version: 1;
   readonly cluster: ClusterIdentity;
   readonly now: string;
   readonly scope: { readonly kind: string; readonly namespace: string | null; readonly name: string | null };
-  readonly findings: readonly Finding[];
-  readonly unknown: readonly { readonly fault: string; readonly reason: string }[];
-  readonly unexplained: readonly { readonly object: Ref; readonly says: string }[];
+  readonly findings: readonly Finding<S>[];
+  readonly unknown: readonly { readonly fault: string; readonly reason: S }[];
+  readonly unexplained: readonly { readonly object: Ref; readonly says: S }[];
   readonly read: ReadCost;
 }
 
 /** Nothing found, nothing unknown, nothing unexplained. */
-export function isClear(report: Report): boolean {
+export function isClear(report: Report<unknown>): boolean {
   return report.findings.length === 0 && report.unknown.length === 0 && report.unexplained.length === 0;
 }
 
 /** A finding that somebody must act on. */
-export function isTrouble(finding: Finding): boolean {
+export function isTrouble(finding: Finding<unknown>): boolean {
   return finding.verdict === 'found' && finding.severity !== 'info';
 }
 
 /** Exit code of `diagnose` (contract): 1 trouble, 3 something unread or unexplained, else 0. */
-export function exitCodeOf(report: Report): 0 | 1 | 3 {
+export function exitCodeOf(report: Report<unknown>): 0 | 1 | 3 {
   if (report.findings.some(isTrouble)) return 1;
   return report.unknown.length > 0 || report.unexplained.length > 0 ? 3 : 0;
 }

@@ -13,7 +13,7 @@ import {
   whoseAttach,
 } from '../domain/attachment.ts';
 import { shellWord } from '../domain/claim.ts';
-import type { Cluster } from '../domain/cluster.ts';
+import { type Cluster, couldNotRead } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { canMove, otherNodesFor } from '../domain/limits.ts';
@@ -117,8 +117,7 @@ export const attachFailed = defineFault<'attach-failed', Facts>({
     const ordered = told.toSorted((a, b) => b.waitedMs - a.waitedMs || (a.volume.name < b.volume.name ? -1 : 1));
     for (const [first, ...more] of Map.groupBy(ordered, kindOf).values())
       if (first) yield toFinding([first, ...more], cluster);
-    if (told.length < failed.length)
-      throw new Refused(`whether the attacher works could not be seen: leases: ${cluster.whyUnread('leases')}`);
+    if (told.length < failed.length) throw new Refused(couldNotRead('leases', cluster.whyUnread('leases')));
   },
 });
 

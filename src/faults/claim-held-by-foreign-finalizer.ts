@@ -22,7 +22,7 @@ import {
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
-import type { AnyWorkload, Cluster } from '../domain/cluster.ts';
+import { type AnyWorkload, type Cluster, couldNotRead } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { ObjectMeta } from '../domain/objects.ts';
@@ -107,7 +107,7 @@ export const claimHeldByForeignFinalizer = defineFault<'claim-held-by-foreign-fi
     );
     const why = guarded.length > 0 ? cluster.whyUnread('leases') : undefined;
     // A controller manager that stands still would be the answer.
-    if (why !== undefined) throw new Refused(`could not read leases: ${why}`);
+    if (why !== undefined) throw new Refused(couldNotRead('leases', why));
     refuseUncovered(
       claims.filter(({ claim }) => claim.finalizers.includes(PVC_PROTECTION)).map(({ claim }) => claim),
       cluster,

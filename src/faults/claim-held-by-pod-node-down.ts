@@ -26,6 +26,7 @@ import { deletingForMs, graceMs, isBeyondGrace, isDeleting, isFinished } from '.
 import { missingRef, type Ref } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { textIn } from '../domain/text.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
 import { forceDeletePod } from '../remediations/force-delete-pod.ts';
@@ -155,7 +156,7 @@ function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): Finding
       nodes,
       states: nodes.map((node) => cluster.nodeState(node)),
       fate: fateOf(group),
-      alive: alive[0]?.says,
+      alive: alive[0] && textIn(alive[0].says, 'en'),
       isProgress: solvesInMs !== undefined,
     },
     evidence: evidenceOf(group, dead, cluster),

@@ -20,7 +20,7 @@ import {
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
-import type { Cluster } from '../domain/cluster.ts';
+import { type Cluster, couldNotRead } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Claim, Snapshot } from '../domain/objects.ts';
@@ -117,7 +117,7 @@ function toHeld(item: HeldClaim, cluster: Cluster): Held | undefined {
   const isCloned = claim.finalizers.includes(CLONE_SOURCE);
   if (!isSource && !isCloned) return undefined;
   const why = isSource ? cluster.whyUnread('volumesnapshots') : undefined;
-  if (why !== undefined) throw new Refused(`could not read volumesnapshots: ${why}`);
+  if (why !== undefined) throw new Refused(couldNotRead('volumesnapshots', why));
   const snapshots = isSource
     ? cluster.snapshotsOfClaim(claim.namespace ?? '', claim.name).filter((snapshot) => !snapshot.ready)
     : [];

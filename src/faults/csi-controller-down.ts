@@ -18,6 +18,7 @@ import { isBeyondGrace, isDeleting, isFinished, isWaiting } from '../domain/pod.
 import { missingRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { textIn } from '../domain/text.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { forceDeletePod } from '../remediations/force-delete-pod.ts';
 import { restartDriverPod } from '../remediations/restart-driver-pod.ts';
@@ -266,7 +267,7 @@ function toFinding(
         workloads.map((workload) => `${workload.ref.kind} ${workload.namespace ?? ''}/${workload.name}`),
       ),
       nodes,
-      alive: alive?.says,
+      alive: alive && textIn(alive.says, 'en'),
       leaseAge: leases[0] ? duration(unrenewedMs(leases[0], cluster.now)) : 'unknown',
       waiting: due.length,
       longest: duration(due[0]?.waitedMs ?? 0),

@@ -20,6 +20,7 @@ import { isDeleting } from '../domain/pod.ts';
 import { missingRef, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { textIn } from '../domain/text.ts';
 import { duration, minutes } from '../domain/time.ts';
 
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
@@ -133,7 +134,7 @@ function toFinding(detaches: readonly [Detach, ...Detach[]], cluster: Cluster): 
       deletingFor: duration(first.deletingMs),
       error: first.error && quoted(first.error.message),
       waiting: waiting.map((pod) => pod.name),
-      alive: sign?.says,
+      alive: sign && textIn(sign.says, 'en'),
       attacher: attacherInWords(first.attachment.attacher, cluster),
       isProgress,
     },

@@ -14,7 +14,7 @@ import {
   waitingEvidence,
 } from '../domain/attachment.ts';
 import { shellWord } from '../domain/claim.ts';
-import type { Cluster } from '../domain/cluster.ts';
+import { type Cluster, couldNotRead } from '../domain/cluster.ts';
 import { attacherFinalizerOf } from '../domain/csi.ts';
 import { Refused } from '../domain/errors.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -105,8 +105,7 @@ export const detachFailed = defineFault<'detach-failed', Facts>({
     );
     const told = cluster.isRead('leases') ? judged : judged.filter(({ error }) => error !== undefined);
     for (const [first, ...more] of detachTroubles(told, keysOf, kindOf)) yield toFinding([first, ...more], cluster);
-    if (told.length < judged.length)
-      throw new Refused(`whether the attacher works could not be seen: leases: ${cluster.whyUnread('leases')}`);
+    if (told.length < judged.length) throw new Refused(couldNotRead('leases', cluster.whyUnread('leases')));
   },
 });
 

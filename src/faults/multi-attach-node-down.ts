@@ -6,6 +6,7 @@ import type { Claim, Node, Pod } from '../domain/objects.ts';
 import { EVICTION_GRACE_MS, isBeyondGrace, isDeleting, isFinished } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { textIn } from '../domain/text.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { forceDeletePod } from '../remediations/force-delete-pod.ts';
 import { taintNodeOutOfService } from '../remediations/taint-node-out-of-service.ts';
@@ -141,7 +142,7 @@ function toFinding(node: Node, troubles: readonly Trouble[], cluster: Cluster): 
       volumes: troubles.length,
       waiting: waiting.map((pod) => pod.name),
       oldPods: old.length,
-      alive: sign?.says,
+      alive: sign && textIn(sign.says, 'en'),
       endangered: endangered.map((claim) => `${claim.namespace}/${claim.name}`),
       isProgress,
     },

@@ -4,6 +4,7 @@ import { absent, defineFault, type Evidence, type FindingDraft, fact, type Manua
 import type { Pod } from '../domain/objects.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
+import { textIn } from '../domain/text.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { deleteAttachment } from '../remediations/delete-attachment.ts';
 
@@ -104,7 +105,7 @@ function toFinding(node: string, holds: readonly Hold[], cluster: Cluster): Find
       volumes: overdue.length,
       waiting: waiting.map((pod) => pod.name),
       waitedFor: duration(longest),
-      alive: sign?.says,
+      alive: sign && textIn(sign.says, 'en'),
       isProgress,
     },
     evidence: evidenceOf(node, overdue, waiting, sign),

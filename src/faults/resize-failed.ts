@@ -1,5 +1,5 @@
 import { getCommand, groupsOf, nameOf, patchCommand, some, waitByHand, withCount } from '../domain/claim.ts';
-import type { Cluster } from '../domain/cluster.ts';
+import { type Cluster, couldNotRead } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Ref } from '../domain/ref.ts';
@@ -71,7 +71,7 @@ export const resizeFailed = defineFault<'resize-failed', Facts>({
     const failed = open.filter((resize) => !isBlind(resize));
     for (const group of groupsOf(failed, groupKey)) yield toFinding(group, cluster);
     // Whether the driver only waits for the detach cannot be told then.
-    if (open.some(isBlind)) throw new Refused(`could not read volumeattachments: ${why ?? ''}`);
+    if (open.some(isBlind)) throw new Refused(couldNotRead('volumeattachments', why));
   },
 });
 

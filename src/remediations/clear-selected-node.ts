@@ -6,6 +6,7 @@ import type { Claim } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { patchObject, pointerSegment, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
 
@@ -50,9 +51,9 @@ export const clearSelectedNode = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const claim = getClaim(target, cluster);
-    const reasons = [...unreadReasons(cluster, ['persistentvolumeclaims', 'persistentvolumes', 'nodes'])];
+    const reasons: Sentence[] = [...unreadReasons(cluster, ['persistentvolumeclaims', 'persistentvolumes', 'nodes'])];
     if (claim.phase !== 'Pending' || isDeleting(claim)) reasons.push(`claim ${claim.name} is not Pending any more`);
     const selected = claim.annotations[SELECTED_NODE];
     if (selected !== target.node)
@@ -80,7 +81,7 @@ function getClaim({ namespace, name, uid }: Params, cluster: Cluster): Claim {
 }
 
 /** A volume that exists was made for the selected node: another choice would leave the claim with a volume out of reach. */
-function volumeReasons(claim: Claim, cluster: Cluster): readonly string[] {
+function volumeReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
   if (claim.volumeName !== undefined) return [`claim ${claim.name} names volume ${claim.volumeName}`];
   const made = cluster.objects.persistentvolumes.find(
     (volume) => volume.name === `pvc-${claim.uid}` || volume.claimRef?.uid === claim.uid,

@@ -5,6 +5,7 @@ import type { Node } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
 
@@ -41,9 +42,9 @@ export const cordonNode = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const node = getNode(target, cluster);
-    const reasons = [...unreadReasons(cluster, needs)];
+    const reasons: Sentence[] = [...unreadReasons(cluster, needs)];
     if (cluster.nodeState(node.name) !== 'ready')
       reasons.push(`${node.name} is not Ready: the scheduler avoids it already`);
     if (node.unschedulable) reasons.push(`${node.name} is cordoned already`);

@@ -5,11 +5,12 @@ import type { Attachment, Pod } from '../domain/objects.ts';
 import { isDeleting, isWaiting, waitedMs } from '../domain/pod.ts';
 import { type Assessment, defineRemediation, type Proof } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { attachmentOn } from '../domain/volume.ts';
 import { deleteObject } from '../domain/write.ts';
 import { inUseReasons } from './rules/attachments.ts';
-import { unreadReasons } from './rules/unread.ts';
+import { signOfLifeReason, unreadReasons } from './rules/unread.ts';
 
 const params = z.object({
   attachment: z.string(),
@@ -75,9 +76,9 @@ export const deleteAttachment = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const attachment = getAttachment(target, cluster);
-    const reasons = [...unreadReasons(cluster, neededFor(target.because))];
+    const reasons: Sentence[] = [...unreadReasons(cluster, neededFor(target.because))];
     if (isDeleting(attachment)) reasons.push(`${attachment.name} is being deleted already: its detach was ordered`);
     return [...reasons, ...stateReasons(attachment, target.because, cluster)];
   },
@@ -120,7 +121,7 @@ function proofsOf(because: Params['because']): readonly Proof[] {
   }
 }
 
-function stateReasons(attachment: Attachment, because: Params['because'], cluster: Cluster): readonly string[] {
+function stateReasons(attachment: Attachment, because: Params['because'], cluster: Cluster): readonly Sentence[] {
   switch (because) {
     case 'attachment-stale':
       return inUseReasons(attachment, cluster);
@@ -155,12 +156,12 @@ function neededFor(because: Params['because']): readonly ResourceName[] {
 }
 
 /** The record must be seen to be about another machine, and a pod on the node must wait for it. */
-function untrueReasons(attachment: Attachment, cluster: Cluster): readonly string[] {
+function untrueReasons(attachment: Attachment, cluster: Cluster): readonly Sentence[] {
   const recorded = attachment.annotations[NODE_ID];
   const present = cluster
     .findCsiNode(attachment.nodeName)
     ?.drivers.find((driver) => driver.name === attachment.attacher)?.nodeId;
-  const reasons: string[] = [];
+  const reasons: Sentence[] = [];
   if (!attachment.attached) reasons.push(`${attachment.name} does not say that the volume is attached`);
   if (recorded === undefined || present === undefined)
     reasons.push(`to which machine ${attachment.name} belongs cannot be seen`);
@@ -173,12 +174,12 @@ function untrueReasons(attachment: Attachment, cluster: Cluster): readonly strin
   return reasons;
 }
 
-function goneReasons(attachment: Attachment, cluster: Cluster): readonly string[] {
+function goneReasons(attachment: Attachment, cluster: Cluster): readonly Sentence[] {
   const { nodeName } = attachment;
-  const reasons: string[] = [];
+  const reasons: Sentence[] = [];
   if (cluster.nodeState(nodeName) !== 'gone') reasons.push(`node ${nodeName} exists`);
   const sign = cluster.signOfLife(nodeName);
-  if (sign) reasons.push(`${nodeName} shows a sign of life: ${sign.says}`);
+  if (sign) reasons.push(signOfLifeReason(nodeName, sign));
   const waits = podsOf(attachment, cluster).some(
     (pod) => pod.nodeName !== nodeName && isWaiting(pod, cluster) && hasWaited(pod, attachment, cluster),
   );

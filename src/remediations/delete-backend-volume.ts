@@ -5,6 +5,7 @@ import { Refused } from '../domain/errors.ts';
 import type { BackendVolume } from '../domain/objects.ts';
 import { type Assessment, defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { duration } from '../domain/time.ts';
 import { deleteObject, patchObject, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -58,7 +59,7 @@ export const deleteBackendVolume = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const volume = getVolume(target, cluster);
     return [
       ...unreadReasons(cluster, needs),
@@ -87,7 +88,7 @@ function getVolume({ handle, driver }: Params, cluster: Cluster): BackendVolume 
   return volume;
 }
 
-function orphanReasons(volume: BackendVolume, cluster: Cluster): readonly string[] {
+function orphanReasons(volume: BackendVolume, cluster: Cluster): readonly Sentence[] {
   const { name } = volume;
   const [object] = cluster.volumesNamingHandle(name);
   if (object) return [`volume object ${object.name} names ${name}`];
@@ -112,7 +113,7 @@ function sourceReasons({ name }: BackendVolume, cluster: Cluster): readonly stri
 }
 
 /** Where most of a cluster's volumes seem to be orphans, the list of its volume objects is more likely wrong than they. */
-function inventoryReasons(cluster: Cluster): readonly string[] {
+function inventoryReasons(cluster: Cluster): readonly Sentence[] {
   const { known, orphans } = countInventory(cluster);
   if (orphans <= known) return [];
   return [`${orphans} volumes of this cluster seem to be orphans and only ${known} are known: that is not plausible`];

@@ -3,6 +3,7 @@ import type { Pod } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { deleteObject } from '../domain/write.ts';
 import { assessData, dataOfPod, namelessReasons } from './rules/data.ts';
 import { barePodReasons, getPod, isClaimReleased, isPodGone, podParams, podScope } from './rules/pods.ts';
@@ -38,9 +39,9 @@ export const deleteFinishedPod = defineRemediation({
     return [deleteObject({ resource: 'pods', namespace: pod.namespace, name: pod.name, uid: pod.uid })];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const pod = getPod(target, cluster);
-    const reasons = [...unreadReasons(cluster, ['pods', 'persistentvolumeclaims', 'persistentvolumes'])];
+    const reasons: Sentence[] = [...unreadReasons(cluster, ['pods', 'persistentvolumeclaims', 'persistentvolumes'])];
     if (!isFinished(pod)) reasons.push(`${pod.name} has not ended: its phase is ${pod.phase}`);
     if (isDeleting(pod)) reasons.push(`${pod.name} is being deleted already`);
     reasons.push(
@@ -59,7 +60,7 @@ export const deleteFinishedPod = defineRemediation({
 });
 
 /** A Job that still runs would make another pod, and would lose count of this one. */
-function jobReasons(pod: Pod, cluster: Cluster): readonly string[] {
+function jobReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
   const owner = controllerOf(pod);
   if (owner?.kind !== 'Job') return [];
   const unread = unreadReasons(cluster, ['jobs']);

@@ -3,6 +3,7 @@ import type { Pod } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { deleteObject } from '../domain/write.ts';
 import { assessData, dataOfPod, retainFirstReasons } from './rules/data.ts';
 import { getPod, isPodGone, podParams, podScope } from './rules/pods.ts';
@@ -46,7 +47,7 @@ export const deletePod = defineRemediation({
     return [deleteObject({ resource: 'pods', namespace: pod.namespace, name: pod.name, uid: pod.uid })];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const pod = getPod(target, cluster);
     return [
       ...unreadReasons(cluster, ['pods', 'nodes', 'persistentvolumeclaims', 'persistentvolumes']),
@@ -65,8 +66,8 @@ export const deletePod = defineRemediation({
   },
 });
 
-function stateReasons(pod: Pod, cluster: Cluster): readonly string[] {
-  const reasons: string[] = [];
+function stateReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
+  const reasons: Sentence[] = [];
   if (isFinished(pod)) reasons.push(`${pod.name} has ended already`);
   if (isDeleting(pod)) reasons.push(`${pod.name} is being deleted already`);
   if (pod.nodeName === undefined) reasons.push(`${pod.name} has no node: it holds nothing`);

@@ -6,6 +6,7 @@ import { isDeleting } from '../domain/pod.ts';
 import { type Assessment, defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { contentOf, GROUP_PROTECTION, restoresOf, SNAPSHOT_SOURCE } from '../domain/snapshot.ts';
+import type { Sentence } from '../domain/text.ts';
 import { deleteObject, type Write } from '../domain/write.ts';
 import { assessData, losesData, namelessReasons } from './rules/data.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -55,9 +56,9 @@ export const deleteUnreadySnapshot = defineRemediation({
     return [deleteObject({ resource: 'volumesnapshots', namespace, name, uid })];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const snapshot = getSnapshot(target, cluster);
-    const reasons = [...unreadReasons(cluster, needs)];
+    const reasons: Sentence[] = [...unreadReasons(cluster, needs)];
     if (isDeleting(snapshot)) reasons.push(`snapshot ${snapshot.name} is being deleted already`);
     if (snapshot.ready || contentOf(snapshot, cluster)?.ready === true)
       reasons.push(`snapshot ${snapshot.name} is ready: it may be the only copy of something`);

@@ -3,13 +3,14 @@ import type { Pod } from '../domain/objects.ts';
 import { isBeyondGrace, isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { duration } from '../domain/time.ts';
 import { attachmentOn } from '../domain/volume.ts';
 import { deleteObject } from '../domain/write.ts';
 import { leftOnDeadNodes } from './rules/attachments.ts';
 import { assessData, dataOfPod, namelessReasons } from './rules/data.ts';
 import { barePodReasons, getPod, isClaimReleased, isPodGone, podParams, podScope } from './rules/pods.ts';
-import { unreadReasons } from './rules/unread.ts';
+import { signOfLifeReason, unreadReasons } from './rules/unread.ts';
 
 const needs: readonly ResourceName[] = [
   'pods',
@@ -53,7 +54,7 @@ export const forceDeletePod = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const pod = getPod(target, cluster);
     return [
       ...unreadReasons(cluster, needs),
@@ -72,7 +73,7 @@ export const forceDeletePod = defineRemediation({
   },
 });
 
-function deletionReasons(pod: Pod, cluster: Cluster): readonly string[] {
+function deletionReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
   if (!isDeleting(pod)) return [`${pod.name} is not being deleted: nobody has asked it to end in the ordinary way`];
   if (!isBeyondGrace(pod, cluster.now))
     return [
@@ -83,16 +84,16 @@ function deletionReasons(pod: Pod, cluster: Cluster): readonly string[] {
   return [];
 }
 
-function nodeReasons(pod: Pod, cluster: Cluster): readonly string[] {
+function nodeReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
   if (pod.nodeName === undefined) return [`${pod.name} has no node: it holds nothing`];
   if (cluster.nodeState(pod.nodeName) === 'ready')
     return [`${pod.nodeName} is Ready: its kubelet ends the pod in the ordinary way`];
   const sign = cluster.signOfLife(pod.nodeName);
-  return sign ? [`${pod.nodeName} shows a sign of life: ${sign.says}`] : [];
+  return sign ? [signOfLifeReason(pod.nodeName, sign)] : [];
 }
 
 /** The detach was ordered already; force would add nothing to it (catalogue §4, condition 2). */
-function detachReasons(pod: Pod, cluster: Cluster): readonly string[] {
+function detachReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
   return cluster.volumesOfPod(pod).flatMap((volume) => {
     const attachment = attachmentOn(volume, pod.nodeName ?? '', cluster);
     return attachment && isDeleting(attachment)

@@ -5,6 +5,7 @@ import type { Claim } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { canonicalQuantity, exactBytes } from './rules/quantity.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -55,9 +56,9 @@ export const lowerResizeRequest = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const claim = getClaim(target, cluster);
-    const reasons = [...unreadReasons(cluster, needs)];
+    const reasons: Sentence[] = [...unreadReasons(cluster, needs)];
     if (isDeleting(claim)) reasons.push(`claim ${claim.name} is being deleted`);
     if (claim.phase !== 'Bound') reasons.push(`claim ${claim.name} is ${claim.phase || 'in no phase'}, not Bound`);
     if (!claim.resizeStatus.endsWith('Infeasible'))
@@ -89,7 +90,7 @@ function getClaim({ namespace, name, uid }: Params, cluster: Cluster): Claim {
   return claim;
 }
 
-function sizeReasons(claim: Claim, to: string): readonly string[] {
+function sizeReasons(claim: Claim, to: string): readonly Sentence[] {
   const wanted = exactBytes(to);
   const capacity = exactBytes(claim.capacity);
   const requested = exactBytes(claim.requested);

@@ -6,6 +6,7 @@ import type { Claim, Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { type PatchOperation, patchObject, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
 import { attachedReasons, isObject, sharedReasons } from './rules/volumes.ts';
@@ -61,9 +62,9 @@ export const makeVolumeRebindable = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const volume = getVolume(target, cluster);
-    const reasons = [...unreadReasons(cluster, needs)];
+    const reasons: Sentence[] = [...unreadReasons(cluster, needs)];
     if (volume.reclaimPolicy !== 'Retain')
       reasons.push(`the policy of ${volume.name} is ${volume.reclaimPolicy}: set it to Retain first`);
     if (isDeleting(volume)) reasons.push(`volume ${volume.name} is being deleted`);
@@ -118,12 +119,12 @@ function releaseOperations({ spec }: Volume, claimUid: string): readonly PatchOp
 }
 
 /** Whether the claim of that name takes the volume at once: it is there, waits, and asks for nothing else. */
-function claimReasons(volume: Volume, cluster: Cluster): readonly string[] {
+function claimReasons(volume: Volume, cluster: Cluster): readonly Sentence[] {
   if (!volume.claimRef) return [];
   const { namespace, name } = volume.claimRef;
   const claim = cluster.findClaim(namespace, name);
   if (!claim) return [`there is no claim ${namespace}/${name} that could get volume ${volume.name}`];
-  const reasons: string[] = [];
+  const reasons: Sentence[] = [];
   if (isDeleting(claim)) reasons.push(`claim ${claim.name} is being deleted`);
   if (claim.phase === 'Bound') reasons.push(`claim ${claim.name} is bound to volume ${claim.volumeName ?? 'unknown'}`);
   if (claim.volumeName !== undefined && claim.volumeName !== volume.name)

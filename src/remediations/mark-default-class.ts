@@ -5,6 +5,7 @@ import type { Claim, StorageClass } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { type PatchOperation, patchObject, pointerSegment, type Write } from '../domain/write.ts';
 import { provisionerReasons } from './rules/provisioners.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -55,9 +56,9 @@ export const markDefaultClass = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const found = getClass(target, cluster);
-    const reasons = [...unreadReasons(cluster, ['storageclasses', 'persistentvolumeclaims'])];
+    const reasons: Sentence[] = [...unreadReasons(cluster, ['storageclasses', 'persistentvolumeclaims'])];
     if (isDeleting(found)) reasons.push(`class ${found.name} is being deleted`);
     for (const other of cluster.objects.storageclasses)
       if (other.isDefault) reasons.push(`class ${other.name} is the default already`);

@@ -5,6 +5,7 @@ import type { Pod, Volume } from '../domain/objects.ts';
 import { isFinished, isUnscheduled, isWaiting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { isReady } from '../domain/workload.ts';
 import { type PatchOperation, patchObject, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -51,9 +52,9 @@ export const patchMountOptions = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const volume = getVolume(target, cluster);
-    const reasons = [...unreadReasons(cluster, needs)];
+    const reasons: Sentence[] = [...unreadReasons(cluster, needs)];
     if (isSameList(volume.mountOptions, target.to))
       reasons.push(`volume ${volume.name} has these mount options already`);
     const namespace = volume.claimRef?.namespace;

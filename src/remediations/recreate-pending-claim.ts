@@ -7,6 +7,7 @@ import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { ownsClaim } from '../domain/scope.ts';
+import type { Sentence } from '../domain/text.ts';
 import { createObject, deleteObject, type Write } from '../domain/write.ts';
 import { canonicalQuantity, exactBytes } from './rules/quantity.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -71,7 +72,7 @@ export const recreatePendingClaim = defineRemediation({
     return [deleteObject({ ...place, uid: claim.uid }), createObject(place, toNewClaim(claim, target))];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const claim = getClaim(target, cluster);
     return [
       ...unreadReasons(cluster, [
@@ -155,8 +156,8 @@ function withStorage(resources: JsonValue | undefined, storage: string): JsonObj
 }
 
 /** A claim with a volume, or one that is just getting it, may hold data. */
-function boundReasons(claim: Claim, cluster: Cluster): readonly string[] {
-  const reasons: string[] = [];
+function boundReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
+  const reasons: Sentence[] = [];
   if ('pv.kubernetes.io/bind-completed' in claim.annotations) reasons.push(`claim ${claim.name} was bound before`);
   if (cluster.findVolume(`pvc-${claim.uid}`)) reasons.push(`volume pvc-${claim.uid} was made for claim ${claim.name}`);
   const reserved = cluster.objects.persistentvolumes.find((volume) => volume.claimRef?.uid === claim.uid);
@@ -174,7 +175,7 @@ const mayStillRun = /DeadlineExceeded|Canceled|Unavailable|Aborted|Unknown|timed
  * A volume that is being made while its claim goes would be left in the backend. Nobody was asked, the class that would
  * ask does not exist, or the provisioner's last answer was a plain no.
  */
-function provisionerReasons(claim: Claim, cluster: Cluster): readonly string[] {
+function provisionerReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
   const isAsked = provisionerKeys.some((key) => key in claim.annotations);
   const waitsForNode =
     isForFirstConsumer(claim, cluster) && !('volume.kubernetes.io/selected-node' in claim.annotations);
@@ -193,8 +194,8 @@ function isForFirstConsumer(claim: Claim, cluster: Cluster): boolean {
 }
 
 /** Any scheduled pod object holds the deletion of the claim, an ended one too; unscheduled ones do not. */
-function userReasons(claim: Claim, cluster: Cluster): readonly string[] {
-  const reasons: string[] = [];
+function userReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
+  const reasons: Sentence[] = [];
   if (claim.namespace !== null && !cluster.coversPodsOfNamespace(claim.namespace))
     reasons.push(`the pods of ${claim.namespace} could not all be read`);
   for (const pod of cluster.podsOfClaim(claim))
@@ -203,7 +204,7 @@ function userReasons(claim: Claim, cluster: Cluster): readonly string[] {
 }
 
 /** Who would make the old claim again before the new one. */
-function writerReasons(claim: Claim, cluster: Cluster): readonly string[] {
+function writerReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
   const set = cluster.objects.statefulsets.find((candidate) => ownsClaim(candidate, claim));
   if (set)
     return [`StatefulSet ${set.name} would make claim ${claim.name} again from its template: change the template`];
@@ -212,7 +213,7 @@ function writerReasons(claim: Claim, cluster: Cluster): readonly string[] {
   return writer === undefined ? [] : [`${writer} would make claim ${claim.name} again as it was: change it there`];
 }
 
-function changeReasons(claim: Claim, target: Params): readonly string[] {
+function changeReasons(claim: Claim, target: Params): readonly Sentence[] {
   const isOtherClass = (target.storageClass ?? undefined) !== claim.className;
   const isOtherSize = target.storage !== undefined && exactBytes(target.storage) !== exactBytes(claim.requested);
   const isOtherMode = target.volumeMode !== undefined && target.volumeMode !== claim.volumeMode;
@@ -223,7 +224,7 @@ function changeReasons(claim: Claim, target: Params): readonly string[] {
 }
 
 /** A class need not exist, nor be the default, when a volume of its name, or without any, is there to be bound. */
-function classReasons(storageClass: string | null, cluster: Cluster): readonly string[] {
+function classReasons(storageClass: string | null, cluster: Cluster): readonly Sentence[] {
   if (storageClass === '' || hasFreeVolume(storageClass ?? '', cluster)) return [];
   if (storageClass === null)
     return cluster.objects.storageclasses.some((candidate) => candidate.isDefault) ? [] : ['no class is the default'];

@@ -6,6 +6,7 @@ import type { Claim, JsonObject, JsonValue, Volume } from '../domain/objects.ts'
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { createObject, patchObject, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
 import { isObject, sharedReasons } from './rules/volumes.ts';
@@ -58,7 +59,7 @@ export const recreateVolumeObject = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const volume = getVolume(target, cluster);
     return [
       ...unreadReasons(cluster, needs),
@@ -94,8 +95,8 @@ function getVolume({ volume: name, uid }: Params, cluster: Cluster): Volume {
   return volume;
 }
 
-function stateReasons(volume: Volume): readonly string[] {
-  const reasons: string[] = [];
+function stateReasons(volume: Volume): readonly Sentence[] {
+  const reasons: Sentence[] = [];
   if (volume.phase !== 'Bound')
     reasons.push(
       `volume ${volume.name} is ${volume.phase || 'in no phase'}: no claim uses it that would need it again`,
@@ -109,20 +110,20 @@ function stateReasons(volume: Volume): readonly string[] {
 const expected: readonly string[] = ['kubernetes.io/pv-protection', PROVISIONER_FINALIZER];
 
 /** Kubernetes' own, the provisioner's and the attacher's are put on the new object again; others have a reason of their own. */
-function finalizerReasons(volume: Volume): readonly string[] {
+function finalizerReasons(volume: Volume): readonly Sentence[] {
   return volume.finalizers
     .filter((finalizer) => !expected.includes(finalizer) && !isAttacherFinalizer(finalizer))
     .map((finalizer) => `volume ${volume.name} is held by ${finalizer}, and what that owner does is not known`);
 }
 
-function claimReasons(volume: Volume, cluster: Cluster): readonly string[] {
+function claimReasons(volume: Volume, cluster: Cluster): readonly Sentence[] {
   const claim = cluster.claimOfVolume(volume);
   if (!claim) return [`the claim of volume ${volume.name} does not exist any more`];
   return [...bindingReasons(volume, claim)];
 }
 
-function bindingReasons(volume: Volume, claim: Claim): readonly string[] {
-  const reasons: string[] = [];
+function bindingReasons(volume: Volume, claim: Claim): readonly Sentence[] {
+  const reasons: Sentence[] = [];
   if (claim.volumeName !== volume.name) reasons.push(`claim ${claim.name} is not bound to volume ${volume.name}`);
   if (isDeleting(claim)) reasons.push(`claim ${claim.name} is being deleted: it lets go of the volume`);
   return reasons;

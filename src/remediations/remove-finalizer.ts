@@ -17,12 +17,13 @@ import {
   SNAPSHOT_SOURCE,
   snapshotOf,
 } from '../domain/snapshot.ts';
+import type { Sentence } from '../domain/text.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { inUseReasons } from './rules/attachments.ts';
 import { assessData, dataOfPod, losesData, namelessReasons } from './rules/data.ts';
 import { isForeign, isGarbageCollectors, isOfSnapshot } from './rules/finalizers.ts';
-import { unreadReasons } from './rules/unread.ts';
+import { signOfLifeReason, unreadReasons } from './rules/unread.ts';
 
 const params = z.object({
   resource: z.enum([
@@ -125,7 +126,7 @@ export const removeFinalizer = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     getObject(target, cluster);
     return [...new Set([...unreadReasons(cluster, rows[target.because]), ...rowReasons(target, cluster)])];
   },
@@ -232,7 +233,7 @@ const rows: Readonly<Record<Params['because'], readonly ResourceName[]>> = {
   'snapshot-deletion-stuck': ['volumesnapshots', 'persistentvolumeclaims'],
 };
 
-function rowReasons(target: Params, cluster: Cluster): readonly string[] {
+function rowReasons(target: Params, cluster: Cluster): readonly Sentence[] {
   const { namespace, name } = target;
   switch (target.resource) {
     case 'volumeattachments': {
@@ -264,7 +265,7 @@ function rowReasons(target: Params, cluster: Cluster): readonly string[] {
   }
 }
 
-function attachmentReasons(attachment: Attachment, { because }: Params, cluster: Cluster): readonly string[] {
+function attachmentReasons(attachment: Attachment, { because }: Params, cluster: Cluster): readonly Sentence[] {
   const { nodeName, volumeName } = attachment;
   if (because === 'detach-failed') {
     return [...ageReasons(attachment, attachment.detachError ? 3 : 6, cluster), ...inUseReasons(attachment, cluster)];
@@ -272,7 +273,7 @@ function attachmentReasons(attachment: Attachment, { because }: Params, cluster:
   if (because === 'driver-not-installed') {
     return [...ageReasons(attachment, 5, cluster), ...driverReasons(attachment.attacher, cluster)];
   }
-  const reasons = [...ageReasons(attachment, 3, cluster)];
+  const reasons: Sentence[] = [...ageReasons(attachment, 3, cluster)];
   if (because === 'attachment-volume-missing') {
     const isMissing = volumeName !== undefined && cluster.findVolume(volumeName) === undefined;
     if (!isMissing) reasons.push(`volume ${volumeName ?? 'inline'} of ${attachment.name} is not missing`);
@@ -281,11 +282,15 @@ function attachmentReasons(attachment: Attachment, { because }: Params, cluster:
   if (cluster.nodeState(nodeName) !== 'gone') reasons.push(`node ${nodeName} exists`);
   if (cluster.findCsiNode(nodeName)) reasons.push(`the CSINode of ${nodeName} still exists`);
   const sign = cluster.signOfLife(nodeName);
-  if (sign) reasons.push(`${nodeName} shows a sign of life: ${sign.says}`);
+  if (sign) reasons.push(signOfLifeReason(nodeName, sign));
   return reasons;
 }
 
-function volumeReasons(volume: Volume, { finalizer, because, dataName }: Params, cluster: Cluster): readonly string[] {
+function volumeReasons(
+  volume: Volume,
+  { finalizer, because, dataName }: Params,
+  cluster: Cluster,
+): readonly Sentence[] {
   const reasons = cluster
     .attachmentsOfVolume(volume.name)
     .map(({ nodeName }) => `volume ${volume.name} is still attached to ${nodeName}: the attachment comes first`);
@@ -302,7 +307,7 @@ function volumeReasons(volume: Volume, { finalizer, because, dataName }: Params,
 }
 
 /** A provisioner finishes a Released volume, except when the backend does not know it: then it asks in vain. */
-function provisionerReasons(volume: Volume, finalizer: string, cluster: Cluster): readonly string[] {
+function provisionerReasons(volume: Volume, finalizer: string, cluster: Cluster): readonly Sentence[] {
   if (finalizer !== PROVISIONER_FINALIZER || volume.phase !== 'Released') return [];
   const unread = unreadReasons(cluster, ['events']);
   if (unread.length > 0) return unread;
@@ -314,13 +319,13 @@ function provisionerReasons(volume: Volume, finalizer: string, cluster: Cluster)
 }
 
 /** The nodes that alone could serve the volume must be gone for good. */
-function localReasons(volume: Volume, cluster: Cluster): readonly string[] {
+function localReasons(volume: Volume, cluster: Cluster): readonly Sentence[] {
   if (isOnMissingNode(volume, cluster)) return [];
   return [`volume ${volume.name} is not bound to nodes that are all gone: one that exists can still clean it up`];
 }
 
 /** No CSIDriver, no CSINode that lists it, no lease that somebody renews. */
-function driverReasons(driver: string | undefined, cluster: Cluster): readonly string[] {
+function driverReasons(driver: string | undefined, cluster: Cluster): readonly Sentence[] {
   if (driver === undefined) return ['it belongs to no CSI driver'];
   if (cluster.findCsiDriver(driver)) return [`driver ${driver} is installed: its CSIDriver exists`];
   const node = cluster.objects.csinodes.find((candidate) => candidate.drivers.some(({ name }) => name === driver));
@@ -338,8 +343,8 @@ function driverReasons(driver: string | undefined, cluster: Cluster): readonly s
   return lease ? [`a controller of driver ${driver} renews lease ${lease.name}`] : [];
 }
 
-function claimReasons(claim: Claim, { finalizer, because, dataName }: Params, cluster: Cluster): readonly string[] {
-  const reasons = [...ageReasons(claim, 5, cluster)];
+function claimReasons(claim: Claim, { finalizer, because, dataName }: Params, cluster: Cluster): readonly Sentence[] {
+  const reasons: Sentence[] = [...ageReasons(claim, 5, cluster)];
   if (claim.namespace !== null && !cluster.coversPodsOfNamespace(claim.namespace))
     reasons.push(`the pods of ${claim.namespace} could not all be read`);
   for (const pod of cluster.podsOfClaim(claim))
@@ -350,7 +355,7 @@ function claimReasons(claim: Claim, { finalizer, because, dataName }: Params, cl
 }
 
 /** The snapshot or clone for whose sake the claim is held must be gone or ready. */
-function jobReasons(claim: Claim, finalizer: string, cluster: Cluster): readonly string[] {
+function jobReasons(claim: Claim, finalizer: string, cluster: Cluster): readonly Sentence[] {
   if (finalizer === SNAPSHOT_SOURCE) {
     const open = cluster.snapshotsOfClaim(claim.namespace ?? '', claim.name).filter((snapshot) => !snapshot.ready);
     return open.map(
@@ -360,8 +365,8 @@ function jobReasons(claim: Claim, finalizer: string, cluster: Cluster): readonly
   return clonesOf(claim, cluster).map((clone) => `clone ${clone.name} of ${claim.name} is not bound yet`);
 }
 
-function stalledReasons(claim: Claim, cluster: Cluster): readonly string[] {
-  const reasons: string[] = [];
+function stalledReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
+  const reasons: Sentence[] = [];
   const others = claim.finalizers.filter((finalizer) => finalizer !== PVC_PROTECTION);
   if (others.length > 0) reasons.push(`claim ${claim.name} is held by ${others.join(', ')} too`);
   if (cluster.volumeOfClaim(claim)?.reclaimPolicy !== 'Retain')
@@ -372,8 +377,8 @@ function stalledReasons(claim: Claim, cluster: Cluster): readonly string[] {
   return reasons;
 }
 
-function podReasons(pod: Pod, { dataName }: Params, cluster: Cluster): readonly string[] {
-  const reasons = [...ageReasons(pod, 5, cluster)];
+function podReasons(pod: Pod, { dataName }: Params, cluster: Cluster): readonly Sentence[] {
+  const reasons: Sentence[] = [...ageReasons(pod, 5, cluster)];
   const hasEnded =
     isFinished(pod) ||
     (pod.containers.length > 0 && pod.containers.every((container) => container.state === 'terminated'));
@@ -383,7 +388,7 @@ function podReasons(pod: Pod, { dataName }: Params, cluster: Cluster): readonly 
 }
 
 /** The object that should remove the finalizer must be gone, and a read must have shown it. */
-function ownerReasons(pod: Pod, cluster: Cluster): readonly string[] {
+function ownerReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
   const owner = controllerOf(pod);
   if (!owner) return [`pod ${pod.name} has no owner: who should remove the finalizer is not known`];
   const resource = findResourceOfKind(owner.kind);
@@ -394,12 +399,12 @@ function ownerReasons(pod: Pod, cluster: Cluster): readonly string[] {
   return live?.uid === owner.uid ? [`${owner.kind} ${owner.name} exists and should remove the finalizer itself`] : [];
 }
 
-function snapshotReasons(snapshot: Snapshot, cluster: Cluster): readonly string[] {
+function snapshotReasons(snapshot: Snapshot, cluster: Cluster): readonly Sentence[] {
   return [...ageReasons(snapshot, 5, cluster), ...needReasons(snapshot, cluster)];
 }
 
 /** Who still needs a snapshot: a claim that is being restored from it, or its group. */
-function needReasons(snapshot: Snapshot, cluster: Cluster): readonly string[] {
+function needReasons(snapshot: Snapshot, cluster: Cluster): readonly Sentence[] {
   const reasons = restoresOf(snapshot, cluster).map(
     (claim) => `claim ${claim.name} is being restored from ${snapshot.name}`,
   );
@@ -409,7 +414,7 @@ function needReasons(snapshot: Snapshot, cluster: Cluster): readonly string[] {
 }
 
 /** A content that somebody deleted under a snapshot that stays is held rightly. */
-function contentReasons(content: SnapshotContent, cluster: Cluster): readonly string[] {
+function contentReasons(content: SnapshotContent, cluster: Cluster): readonly Sentence[] {
   const reasons = ageReasons(content, 5, cluster);
   const snapshot = snapshotOf(content, cluster);
   if (!snapshot) return reasons;
@@ -419,7 +424,7 @@ function contentReasons(content: SnapshotContent, cluster: Cluster): readonly st
   return [...reasons, ...isKept, ...needReasons(snapshot, cluster)];
 }
 
-function ageReasons(object: ObjectMeta, least: number, cluster: Cluster): readonly string[] {
+function ageReasons(object: ObjectMeta, least: number, cluster: Cluster): readonly Sentence[] {
   const age = deletingForMs(object, cluster.now);
   return age > minutes(least)
     ? []

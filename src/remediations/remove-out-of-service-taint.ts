@@ -4,6 +4,7 @@ import { Refused } from '../domain/errors.ts';
 import type { Node } from '../domain/objects.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { hasTaint, OUT_OF_SERVICE } from '../domain/volume.ts';
 import { type PatchOperation, patchObject, type Write } from '../domain/write.ts';
@@ -41,9 +42,9 @@ export const removeOutOfServiceTaint = defineRemediation({
     return [patchObject({ resource: 'nodes', namespace: null, name: node.name, uid: node.uid }, removals(node))];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const node = getNode(target, cluster);
-    const reasons = [...unreadReasons(cluster, needs), ...readyReasons(node, cluster)];
+    const reasons: Sentence[] = [...unreadReasons(cluster, needs), ...readyReasons(node, cluster)];
     for (const attachment of cluster.attachmentsOnNode(node.name))
       reasons.push(`attachment ${attachment.name} still names ${node.name}`);
     if (node.volumesInUse.length > 0) reasons.push(`${node.name} still has ${node.volumesInUse.length} volumes in use`);
@@ -74,7 +75,7 @@ function removals(node: Node): readonly PatchOperation[] {
     .flatMap(({ path, value }) => [{ op: 'test', path, value } as const, { op: 'remove', path } as const]);
 }
 
-function readyReasons(node: Node, cluster: Cluster): readonly string[] {
+function readyReasons(node: Node, cluster: Cluster): readonly Sentence[] {
   if (node.ready?.status !== 'True') return [`${node.name} is not Ready`];
   const readyForMs = node.ready.changedAt === undefined ? 0 : cluster.now - node.ready.changedAt;
   return readyForMs > READY_GRACE_MS ? [] : [`${node.name} has been Ready for ${duration(readyForMs)} only`];

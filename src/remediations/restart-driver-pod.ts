@@ -6,6 +6,7 @@ import type { Deployment, Lease, Pod, StatefulSet } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { type Assessment, defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { duration, minutes } from '../domain/time.ts';
 import { isReady } from '../domain/workload.ts';
 import { deleteObject, type PatchOperation, patchObject, pointerSegment, type Write } from '../domain/write.ts';
@@ -90,7 +91,7 @@ export const restartDriverPod = defineRemediation({
     }
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     if (target.kind === 'Pod') {
       const pod = getPod(target, cluster);
       return [...unreadReasons(cluster, ['pods', 'nodes']), ...podReasons(pod, target, cluster)];
@@ -160,8 +161,8 @@ function nextMark(present: string | undefined): string {
   return `${MARK}${Number.isSafeInteger(count) ? count + 1 : 1}`;
 }
 
-function workloadReasons(workload: Controller, { kind }: Params, cluster: Cluster): readonly string[] {
-  const reasons: string[] = [];
+function workloadReasons(workload: Controller, { kind }: Params, cluster: Cluster): readonly Sentence[] {
+  const reasons: Sentence[] = [];
   if (isDeleting(workload)) reasons.push(`${kind} ${workload.name} is being deleted`);
   if (workload.replicas === 0) reasons.push(`${kind} ${workload.name} wants no pods: a restart would start none`);
   const recent = podsOfWorkload(workload, cluster).find((pod) => wasRestarted(pod, cluster.now));
@@ -177,8 +178,8 @@ function wasRestarted(pod: Pod, now: number): boolean {
   return pod.annotations[RESTARTED_AT]?.startsWith(MARK) === true && now - pod.createdAt < BETWEEN_RESTARTS_MS;
 }
 
-function podReasons(pod: Pod, target: Params, cluster: Cluster): readonly string[] {
-  const reasons: string[] = [];
+function podReasons(pod: Pod, target: Params, cluster: Cluster): readonly Sentence[] {
+  const reasons: Sentence[] = [];
   const owner = controllerOf(pod);
   if (!owner) reasons.push(`${pod.name} has no controller: nothing would make it again`);
   if (isDeleting(pod)) reasons.push(`${pod.name} is being deleted already`);
@@ -217,7 +218,7 @@ function wasMadeAlone(pod: Pod, cluster: Cluster): boolean {
  * Exactly one driver. Which workload serves a driver cannot always be seen, so only what speaks against it counts: the
  * workload says itself that it serves another one.
  */
-function driverReasons(workloadUid: string, { name, driver }: Params, cluster: Cluster): readonly string[] {
+function driverReasons(workloadUid: string, { name, driver }: Params, cluster: Cluster): readonly Sentence[] {
   const { deployments, statefulsets, daemonsets, csidrivers, csinodes } = cluster.objects;
   const workload = [...deployments, ...statefulsets, ...daemonsets].find(({ uid }) => uid === workloadUid);
   if (!workload) return [];

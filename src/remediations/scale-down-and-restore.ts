@@ -7,6 +7,7 @@ import { isFinished } from '../domain/pod.ts';
 import { type Assessment, defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { ownsClaim } from '../domain/scope.ts';
+import type { Sentence } from '../domain/text.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { assessData, dataOfPod, retainFirstReasons } from './rules/data.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -64,7 +65,7 @@ export const scaleDownAndRestore = defineRemediation({
     return [scale(target, 0), scale(target, target.replicas)];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const workload = getWorkload(target, cluster);
     const pods = unfinishedPods(target, cluster);
     return [

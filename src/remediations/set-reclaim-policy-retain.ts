@@ -5,6 +5,7 @@ import type { Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation, type OfferDraft } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { deletesData } from '../domain/volume.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -46,7 +47,7 @@ export const setReclaimPolicyRetain = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const volume = getVolume(target, cluster);
     return [...unreadReasons(cluster, needs), ...policyReasons(volume), ...phaseReasons(volume)];
   },
@@ -70,12 +71,12 @@ function getVolume({ volume: name, uid }: Params, cluster: Cluster): Volume {
   return volume;
 }
 
-function policyReasons(volume: Volume): readonly string[] {
+function policyReasons(volume: Volume): readonly Sentence[] {
   if (volume.reclaimPolicy === 'Delete') return [];
   return [`the policy of ${volume.name} is ${volume.reclaimPolicy}, not Delete`];
 }
 
-function phaseReasons(volume: Volume): readonly string[] {
+function phaseReasons(volume: Volume): readonly Sentence[] {
   switch (volume.phase) {
     case 'Bound':
       return [];

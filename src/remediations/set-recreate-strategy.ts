@@ -5,6 +5,7 @@ import type { Deployment, Pod } from '../domain/objects.ts';
 import { isFinished } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { isExclusive } from '../domain/volume.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { dataOfPod, retainFirstReasons } from './rules/data.ts';
@@ -59,9 +60,9 @@ export const setRecreateStrategy = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const deployment = getDeployment(target, cluster);
-    const reasons = [
+    const reasons: Sentence[] = [
       ...unreadReasons(cluster, [
         'deployments',
         'replicasets',
@@ -106,7 +107,7 @@ function getDeployment({ namespace, name, uid }: Params, cluster: Cluster): Depl
 }
 
 /** Recreate waits for every old pod object, so one on a dead node would hold up the rollout just as well. */
-function nodeReasons(pod: Pod, cluster: Cluster): readonly string[] {
+function nodeReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
   if (pod.nodeName === undefined || cluster.nodeState(pod.nodeName) === 'ready') return [];
   return [`${pod.name} is on ${pod.nodeName}, which is not Ready: Recreate would wait for it without end`];
 }

@@ -5,10 +5,11 @@ import type { Node, Pod } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { type Assessment, defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { hasTaint, OUT_OF_SERVICE, tolerates } from '../domain/volume.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { assessData, dataOfPod } from './rules/data.ts';
-import { unreadReasons } from './rules/unread.ts';
+import { signOfLifeReason, unreadReasons } from './rules/unread.ts';
 
 const params = z.object({ node: z.string(), uid: z.string() });
 type Params = z.infer<typeof params>;
@@ -67,13 +68,13 @@ export const taintNodeOutOfService = defineRemediation({
     return [patchObject({ resource: 'nodes', namespace: null, name: node.name, uid: node.uid }, operations)];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const node = getNode(target, cluster);
-    const reasons = [...unreadReasons(cluster, needs)];
+    const reasons: Sentence[] = [...unreadReasons(cluster, needs)];
     if (cluster.nodeState(node.name) === 'ready')
       reasons.push(`${node.name} is Ready: its kubelet works, there is nothing to fence`);
     const sign = cluster.signOfLife(node.name);
-    if (sign) reasons.push(`${node.name} shows a sign of life: ${sign.says}`);
+    if (sign) reasons.push(signOfLifeReason(node.name, sign));
     if (hasTaint(node, OUT_OF_SERVICE)) reasons.push(`${node.name} has the taint already`);
     if (!cluster.coversPodsOfNode(node.name)) reasons.push(`the pods of ${node.name} could not all be read`);
     const attachments = cluster.attachmentsOnNode(node.name);

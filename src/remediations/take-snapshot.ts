@@ -6,6 +6,7 @@ import type { Claim } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import { apiVersionOf, type ResourceName } from '../domain/resources.ts';
+import type { Sentence } from '../domain/text.ts';
 import { createObject, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
 
@@ -62,7 +63,7 @@ export const takeSnapshot = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly string[] {
+  preflight(target, cluster): readonly Sentence[] {
     const claim = getClaim(target, cluster);
     return [
       ...unreadReasons(cluster, needs),
@@ -91,7 +92,7 @@ function getClaim({ namespace, claim: name, uid }: Params, cluster: Cluster): Cl
 }
 
 /** The snapshot controller takes none of a claim that is being deleted (`ensurePVCFinalizer`). */
-function claimReasons(claim: Claim): readonly string[] {
+function claimReasons(claim: Claim): readonly Sentence[] {
   if (isDeleting(claim)) return [`claim ${claim.name} is being deleted: no snapshot of it can be taken any more`];
   return claim.phase === 'Bound' ? [] : [`claim ${claim.name} is ${claim.phase || 'in no phase'}, not Bound`];
 }
@@ -108,7 +109,7 @@ function driverReasons(claim: Claim, { snapshotClass }: Params, cluster: Cluster
     : [`VolumeSnapshotClass ${snapshotClass} is for driver ${found.driver}, the volume is of ${driver}`];
 }
 
-function earlierReasons(target: Params, cluster: Cluster): readonly string[] {
+function earlierReasons(target: Params, cluster: Cluster): readonly Sentence[] {
   const name = snapshotName(target);
   const earlier = cluster.findSnapshot(target.namespace, name);
   if (!earlier) return [];

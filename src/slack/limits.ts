@@ -139,7 +139,8 @@ function checkButton(element: unknown, at: string, faults: string[]): void {
   optional(element['url'], limits.button.url, `${at}/url`, faults);
   optional(element['accessibility_label'], limits.button.label, `${at}/accessibility_label`, faults);
   const { style, confirm } = element;
-  if (style !== undefined && style !== 'primary' && style !== 'danger') faults.push(`${at}/style: ${String(style)}`);
+  if (style !== undefined && style !== 'primary' && style !== 'danger')
+    faults.push(`${at}/style: ${JSON.stringify(style)}`);
   if (confirm === undefined) return;
   for (const key of ['title', 'text', 'confirm', 'deny'] as const) {
     if (isObject(confirm)) checkText(confirm[key], limits.confirm[key], `${at}/confirm/${key}`, faults);

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { App, type Receiver } from '@slack/bolt';
 import { Refused, Transient } from '../domain/errors.ts';
+import { planIn } from '../domain/spoken.ts';
+import { en, type Sentence, type Text, textIn, zh } from '../domain/text.ts';
 import type { Log } from '../ports.ts';
 import type { Actor, Answer, Doors, Surface } from '../surface.ts';
 import type { SlackChat } from './chat.ts';
@@ -53,7 +55,7 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
   async function ask<T>(
     key: string,
     work: () => Promise<T>,
-  ): Promise<{ readonly answer: T } | { readonly failed: string }> {
+  ): Promise<{ readonly answer: T } | { readonly failed: Text }> {
     try {
       return { answer: await inTime(work(), withinMs) };
     } catch (error) {
@@ -63,8 +65,8 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
     }
   }
 
-  async function tell(to: Actor, responseUrl: string | undefined, text: string): Promise<void> {
-    const message = whisperOf(text);
+  async function tell(to: Actor, responseUrl: string | undefined, text: Sentence): Promise<void> {
+    const message = whisperOf(textIn(text, await surface.languageOf(to.user)));
     const signal = AbortSignal.timeout(10_000);
     try {
       if (responseUrl === undefined) await chat.whisper(to.channel, to.user, to.thread, message, signal);
@@ -86,18 +88,14 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
     if (given.kind === 'home') await chat.publishHome(to.user, homeView(given.clusters), AbortSignal.timeout(10_000));
     if (given.kind !== 'form' || triggerId === undefined) return;
     try {
-      await chat.openModal(
-        triggerId,
-        decisionModal(given.decision, given.plan, given.form),
-        AbortSignal.timeout(withinMs),
-      );
+      const plan = planIn(given.plan, await surface.languageOf(to.user));
+      await chat.openModal(triggerId, decisionModal(given.decision, plan, given.form), AbortSignal.timeout(withinMs));
     } catch (error) {
       log.warn('a form could not be opened', { plan: given.plan.id, error: messageOf(error) });
-      await tell(
-        to,
-        responseUrl,
-        'The form could not be opened: Slack gives three seconds for it. Click the button again.',
-      );
+      await tell(to, responseUrl, {
+        en: 'The form could not be opened: Slack gives three seconds for it. Click the button again.',
+        zh: '表单未能打开：Slack 只给三秒时间。请再次点击按钮。',
+      });
     }
   }
 
@@ -111,8 +109,12 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
       thread: null,
       key: `cmd:${given.team_id}:${given.trigger_id}`,
     };
-    const said = await ask(actor.key, () => doors.words(given.text, actor, surface));
-    await ack({ response_type: 'ephemeral', ...whisperOf('failed' in said ? said.failed : said.answer.text) });
+    const [language, said] = await Promise.all([
+      surface.languageOf(actor.user),
+      ask(actor.key, () => doors.words(given.text, actor, surface)),
+    ]);
+    const text = textIn('failed' in said ? said.failed : said.answer.text, language);
+    await ack({ response_type: 'ephemeral', ...whisperOf(text) });
   });
 
   for (const action of doors.actions) {
@@ -173,14 +175,21 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
       const values = valuesOf(given);
       const key = `view:${given.view.id}:${given.user.id}:${given.view.hash}`;
       const submission = { user: given.user.id, key, privateMetadata: given.view.private_metadata, values };
-      const said = await ask(key, () => view.run(submission, surface));
+      const [language, said] = await Promise.all([
+        surface.languageOf(given.user.id),
+        ask(key, () => view.run(submission, surface)),
+      ]);
       const [firstBlock] = Object.keys(values);
       if ('failed' in said && firstBlock !== undefined)
-        return ack({ response_action: 'errors', errors: { [firstBlock]: said.failed } });
+        return ack({ response_action: 'errors', errors: { [firstBlock]: textIn(said.failed, language) } });
       const answered: Answer = 'failed' in said ? { kind: 'tell', text: said.failed } : said.answer;
-      if (answered.kind === 'wrong') return ack({ response_action: 'errors', errors: { ...answered.errors } });
+      if (answered.kind === 'wrong') {
+        const errors: Record<string, string> = {};
+        for (const [block, says] of Object.entries(answered.errors)) errors[block] = textIn(says, language);
+        return ack({ response_action: 'errors', errors });
+      }
       if (answered.kind === 'tell')
-        return ack({ response_action: 'update', view: noticeModal(escReply(answered.text)) });
+        return ack({ response_action: 'update', view: noticeModal(escReply(textIn(answered.text, language))) });
       return ack();
     });
   }
@@ -206,11 +215,20 @@ export function whisperOf(text: string): { readonly text: string; readonly block
   return { text: escaped, blocks: [section(escaped)] };
 }
 
-function failureSentence(error: unknown, ref: string): string {
+function failureSentence(error: unknown, ref: string): Text {
   if (error instanceof Late)
-    return `Your request was not confirmed in time (ref ${ref}). It may or may not have been taken: look at the thread before you try again.`;
-  const why = error instanceof Refused || error instanceof Transient ? error.message : 'something went wrong inside';
-  return `I could not take your request (ref ${ref}): ${why}. Nothing was recorded; try again.`;
+    return {
+      en: en`Your request was not confirmed in time (ref ${ref}). It may or may not have been taken: look at the thread before you try again.`,
+      zh: zh`您的请求没有及时得到确认（编号 ${ref}）。它可能已被接收，也可能没有：重试之前请先查看消息列。`,
+    };
+  const why =
+    error instanceof Refused || error instanceof Transient
+      ? error.says
+      : { en: 'something went wrong inside', zh: '内部出错' };
+  return {
+    en: en`I could not take your request (ref ${ref}): ${why}. Nothing was recorded; try again.`,
+    zh: zh`未能接收您的请求（编号 ${ref}）：${why}。没有任何记录，请重试。`,
+  };
 }
 
 class Late extends Error {

@@ -199,7 +199,7 @@ describe('diagnose on saved objects', () => {
       ['diagnose', '--snapshot', incident, '--not-read', 'sheep'],
       /no such kind/,
     ],
-    ['a language that is not there', ['diagnose', '--snapshot', incident, '--language', 'zh'], /zh is not there yet/],
+    ['a language that is not there', ['diagnose', '--snapshot', incident, '--language', 'fr'], /choices are en, zh/],
     ['a context beside files', ['diagnose', '--snapshot', incident, '--context', 'prod'], /cannot be used with/],
     ['a file that is not there', ['diagnose', '--snapshot', '/nowhere.yaml'], /\/nowhere\.yaml: no such file/],
     ['a cluster that cannot be opened', ['diagnose'], /no cluster here/],

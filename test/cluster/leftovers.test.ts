@@ -38,7 +38,7 @@ describe('nothing is left of a bed', () => {
     await runner.ended;
     await soon(
       () => (pids.some(isRunning) || existsSync(root) ? undefined : true),
-      () => `${pids.filter(isRunning)} in ${root}`,
+      () => `${pids.filter(isRunning).join(', ')} in ${root}`,
     );
     expect(pids.filter(isRunning)).toEqual([]);
     expect(existsSync(root)).toBe(false);

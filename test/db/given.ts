@@ -53,7 +53,7 @@ export function newPlan(
     id,
     finding: 'f1',
     fault: 'claim-held-by-pod',
-    title: 'Delete pods',
+    title: { en: 'Delete pods', zh: '删除 Pod' },
     clusterUid,
     requester,
     offer: {
@@ -65,7 +65,7 @@ export function newPlan(
       blocked: null,
       plan,
       digest: digestOf({ cluster: clusterUid, remediation, params, plan }),
-      undo: 'the controller makes it again',
+      undo: { en: 'the controller makes it again', zh: '控制器会重新创建它' },
     },
   };
 }
@@ -92,7 +92,15 @@ export async function openIncident(
     requester = 'U-REQUESTER',
     cluster = CLUSTER,
   } = options;
-  return store.openIncident({ inboxId: await request(store), id, cluster, scope, requester, channel: 'C1' });
+  return store.openIncident({
+    inboxId: await request(store),
+    id,
+    cluster,
+    scope,
+    requester,
+    channel: 'C1',
+    language: null,
+  });
 }
 
 export async function diagnose(

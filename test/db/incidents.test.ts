@@ -32,10 +32,11 @@ describe('incidents', () => {
     const store = await server.store();
     const inboxId = await request(store);
     const ask = (id: string) =>
-      store.openIncident({ inboxId, id, cluster: CLUSTER, scope, requester: 'U1', channel: 'C1' });
+      store.openIncident({ inboxId, id, cluster: CLUSTER, scope, requester: 'U1', channel: 'C1', language: 'zh' });
     const first = await ask('inc-1');
     const again = await ask('inc-2');
     expect(again).toEqual(first);
+    expect(first.incident.language).toBe('zh');
     expect(
       (await store.listIncidents({ onlyOpen: true, limit: 10 })).map(({ id, diagnoses }) => [id, diagnoses]),
     ).toEqual([['inc-1', 1]]);
@@ -90,6 +91,9 @@ describe('incidents', () => {
     await openIncident(store, 'inc-1');
     await store.recordProblem('inc-1', 'cluster does not answer\0');
     expect(await store.findIncident('inc-1')).toMatchObject({ problem: 'cluster does not answer\uFFFD', report: null });
+    const both = { en: 'cluster does not answer\0', zh: '集群没有应答' };
+    await store.recordProblem('inc-1', both);
+    expect((await store.findIncident('inc-1'))?.problem).toEqual({ ...both, en: 'cluster does not answer\uFFFD' });
     await diagnose(store, 'inc-1', []);
     expect(await store.findIncident('inc-1')).toMatchObject({ problem: null, report });
   });

@@ -41,7 +41,7 @@ describe('votes', () => {
     await planned(store, 'a');
     const outcomes = [];
     for (const user of voters) outcomes.push(await vote(store, 'pln-a', user));
-    expect(outcomes.at(-1)).toMatchObject({ kind: 'refused', says: containing(says) });
+    expect(outcomes.at(-1)).toMatchObject({ kind: 'refused', says: { en: containing(says) } });
     expect((await getPlan(store, 'pln-a')).votes).toHaveLength(voters.length - 1);
   });
 
@@ -59,7 +59,7 @@ describe('votes', () => {
     await planned(store, 'a');
     expect(await vote(store, 'pln-a', 'U-A', { digest: 'sha256:other' })).toMatchObject({
       kind: 'refused',
-      says: containing('not the one that you saw'),
+      says: { en: containing('not the one that you saw') },
     });
   });
 
@@ -67,7 +67,10 @@ describe('votes', () => {
     const store = await server.store();
     await approved(store, 'a');
     expect((await vote(store, 'pln-a', 'U-A', { decision: 'reject' })).kind).toBe('rejected');
-    expect(await getPlan(store, 'pln-a')).toMatchObject({ state: 'REJECTED', stateReason: 'Rejected by U-A: because' });
+    expect(await getPlan(store, 'pln-a')).toMatchObject({
+      state: 'REJECTED',
+      stateReason: { en: 'Rejected by U-A: because' },
+    });
     expect(await store.claim('pln-a', 'owner', 1000)).toBeUndefined();
   });
 
@@ -82,7 +85,7 @@ describe('votes', () => {
     await planned(store, 'a', { approvalTtlMs: 0 });
     expect(await vote(store, 'pln-a', 'U-A')).toMatchObject({
       kind: 'refused',
-      says: containing('time for this plan is over'),
+      says: { en: containing('time for this plan is over') },
     });
     expect((await getPlan(store, 'pln-a')).state).toBe('EXPIRED');
   });
@@ -114,7 +117,7 @@ describe('votes', () => {
     await planned(store, 'second', { risk: 'medium' });
     const inboxId = await request(store);
     const refused = await vote(store, 'pln-second', 'U-C', { inboxId });
-    expect(refused).toMatchObject({ kind: 'refused', says: containing('pln-first') });
+    expect(refused).toMatchObject({ kind: 'refused', says: { en: containing('pln-first') } });
     await store.finish(first, 'FAILED', 'x');
     expect(await vote(store, 'pln-second', 'U-C', { inboxId })).toEqual(refused);
     expect((await getPlan(store, 'pln-second')).state).toBe('AWAITING_APPROVAL');
@@ -159,7 +162,7 @@ describe('targets', () => {
     const outcome = await vote(store, 'pln-second', 'U-C');
     expect(outcome).toMatchObject({
       kind: 'refused',
-      says: containing('Plan pln-first works on pods/shop/pod-u2'),
+      says: { en: containing('Plan pln-first works on pods/shop/pod-u2') },
     });
     expect((await getPlan(store, 'pln-second')).votes).toEqual([]);
     await planned(store, 'third', { writes: [pod('u0')], risk: 'medium' });
@@ -201,7 +204,7 @@ describe('targets', () => {
     await planned(store, 'second', { risk: 'medium' });
     expect(await vote(store, 'pln-second', 'U-C')).toMatchObject({
       kind: 'refused',
-      says: containing('pln-first'),
+      says: { en: containing('pln-first') },
     });
   });
 
@@ -214,7 +217,7 @@ describe('targets', () => {
     await finishAll(store, fence);
     expect(await getPlan(store, 'pln-rival')).toMatchObject({
       state: 'SUPERSEDED',
-      stateReason: containing('pln-first'),
+      stateReason: { en: containing('pln-first') },
     });
     expect((await getPlan(store, 'pln-bystander')).state).toBe('AWAITING_APPROVAL');
     const { jobs } = await store.due();

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { type Person, quorumOf, requirementOf, whyMayNotApprove, whyNotEligible } from '../../src/domain/approval.ts';
+import {
+  languageOf,
+  type Person,
+  quorumOf,
+  requirementOf,
+  whyMayNotApprove,
+  whyNotEligible,
+} from '../../src/domain/approval.ts';
 import type { Vote } from '../../src/domain/plan.ts';
 import type { Risk } from '../../src/domain/remediation.ts';
 
@@ -37,8 +44,25 @@ describe('who may decide', () => {
     ['an external person', { ...member, isStranger: true }],
     ['somebody whom Slack did not tell', { id: 'U1', unreadable: 'ratelimited' }],
   ])('refuses %s with a reason', (_, person) => {
-    expect(whyNotEligible(person, 'T1')).toMatch(/\w{4}/);
+    const why = whyNotEligible(person, 'T1');
+    expect(why?.en).toMatch(/\w{4}/);
+    expect(why?.zh).toMatch(/\p{Script=Han}{4}/u);
   });
+});
+
+it.each([
+  ['zh-CN', 'zh'],
+  ['zh-TW', 'zh'],
+  ['zh', 'zh'],
+  ['en-GB', 'en'],
+  ['de-DE', 'en'],
+  [undefined, undefined],
+])('a person whose Slack speaks %s is spoken to in %s', (locale, language) => {
+  expect(languageOf({ ...member, locale })).toBe(language);
+});
+
+it('somebody whom Slack does not tell has no known language', () => {
+  expect(languageOf({ id: 'U1', unreadable: 'ratelimited' })).toBeUndefined();
 });
 
 describe('what a plan needs', () => {
@@ -53,14 +77,14 @@ describe('what a plan needs', () => {
 
   it('refuses the requester above low risk, and nobody else', () => {
     expect(whyMayNotApprove(plan('low', 'U1'), 'U1')).toBeUndefined();
-    expect(whyMayNotApprove(plan('medium', 'U1'), 'U1')).toContain('somebody else');
-    expect(whyMayNotApprove(plan('high', 'U1'), 'U1')).toContain('two other people');
+    expect(whyMayNotApprove(plan('medium', 'U1'), 'U1')?.en).toContain('somebody else');
+    expect(whyMayNotApprove(plan('high', 'U1'), 'U1')?.en).toContain('two other people');
     expect(whyMayNotApprove(plan('high', 'U1'), 'U2')).toBeUndefined();
     expect(whyMayNotApprove(plan('high', null), 'U1')).toBeUndefined();
   });
 
   it('refuses a second approval of the same person', () => {
-    expect(whyMayNotApprove(plan('high', null, [vote('U2')]), 'U2')).toContain('already');
+    expect(whyMayNotApprove(plan('high', null, [vote('U2')]), 'U2')?.en).toContain('already');
   });
 });
 

@@ -12,6 +12,7 @@ import {
   some,
 } from '../../src/domain/claim.ts';
 import { Cluster } from '../../src/domain/cluster.ts';
+import { textIn } from '../../src/domain/text.ts';
 import { claimHeldByFinishedPod } from '../../src/faults/claim-held-by-finished-pod.ts';
 import { claimHeldByPod } from '../../src/faults/claim-held-by-pod.ts';
 import { claimHeldByPodNodeDown } from '../../src/faults/claim-held-by-pod-node-down.ts';
@@ -241,7 +242,7 @@ describe('pods of a namespace that was not read as a whole', () => {
       { requests: 0, objects: 0, bytes: 0, milliseconds: 0 },
     );
     expect(report.findings).toEqual([]);
-    expect(report.unknown.map(({ fault: id, reason }) => `${id}: ${reason}`)).toEqual([
+    expect(report.unknown.map(({ fault: id, reason }) => `${id}: ${textIn(reason, 'en')}`)).toEqual([
       `${fault.id}: the pods of namespace shop were not all read`,
     ]);
   });

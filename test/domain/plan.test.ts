@@ -85,4 +85,10 @@ describe('what an approval must bring', () => {
       }),
     ).toEqual({});
   });
+
+  it('takes a Chinese sentence that says as much in fewer characters', () => {
+    const form = { proofs: [], reason: true, typedName: null };
+    expect(Object.keys(checkForm(form, { proofs: {}, reason: '数据已备份', typedName: '' }))).toEqual([]);
+    expect(Object.keys(checkForm(form, { proofs: {}, reason: '有备份', typedName: '' }))).toEqual(['reason']);
+  });
 });

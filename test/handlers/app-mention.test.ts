@@ -37,7 +37,7 @@ describe('a mention in the thread of an incident', () => {
   it('with an unknown word gets help and the nearest word, alone', async () => {
     expect(await appMention.run(mention('<@UBOT> reject', '9.1'), surface)).toMatchObject({
       kind: 'tell',
-      text: expect.stringMatching(/do not know the word `reject`/) as unknown,
+      text: { en: expect.stringMatching(/do not know the word `reject`/) as unknown },
     });
   });
 });
@@ -46,7 +46,7 @@ describe('a mention elsewhere', () => {
   it('in a thread that is no incident says so, and asks nothing', async () => {
     expect(await appMention.run(mention('<@UBOT> recheck', '9.1'), surface)).toMatchObject({
       kind: 'tell',
-      text: expect.stringMatching(/^This thread is not an incident of mine/) as unknown,
+      text: { en: expect.stringMatching(/^This thread is not an incident of mine/) as unknown },
     });
     expect(surface.rows).toEqual([]);
   });
@@ -54,7 +54,7 @@ describe('a mention elsewhere', () => {
   it('of a word about an incident says where it belongs', async () => {
     expect(await appMention.run(mention('<@UBOT> evidence', null), surface)).toMatchObject({
       kind: 'tell',
-      text: expect.stringMatching(/say it in the incident's thread/) as unknown,
+      text: { en: expect.stringMatching(/say it in the incident's thread/) as unknown },
     });
   });
 

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { commands } from '../../handlers/commands/index.ts';
 import { runWords, wordsOf } from '../../handlers/words.ts';
 import type { Request } from '../../src/domain/inbox.ts';
+import { textIn } from '../../src/domain/text.ts';
 import type { Actor } from '../../src/surface.ts';
 import { type FakeSurface, fakeSurface } from '../slack/support/fake-surface.ts';
 
@@ -16,7 +17,7 @@ beforeEach(() => {
 
 async function run(text: string): Promise<{ readonly says: string; readonly body: Request | undefined }> {
   const { text: says } = await runWords(text, actor, surface);
-  return { says, body: surface.rows[0]?.body };
+  return { says: textIn(says, 'en'), body: surface.rows[0]?.body };
 }
 
 function scopeOf(body: Request | undefined): unknown {
@@ -128,7 +129,7 @@ describe('the other words', () => {
 describe('help', () => {
   it.each(['', 'help', 'HELP'])('comes for “%s” and names every word with its usage', async (text) => {
     const { says, body } = await run(text);
-    for (const command of commands) expect(says).toContain(`\`${command.usage}\` ${command.does}`);
+    for (const command of commands) expect(says).toContain(`\`${command.usage}\` ${textIn(command.does, 'en')}`);
     expect(body).toBeUndefined();
   });
 

@@ -58,6 +58,7 @@ class Town {
         findPictures: (hashes) => Promise.resolve(new Map([...this.files].filter(([hash]) => hashes.includes(hash)))),
         savePicture: (_, hash, file) => Promise.resolve(void this.files.set(hash, file)),
       },
+      settings: { language: 'en' },
       chat: {
         post: async (channel, _thread, message) => {
           const ts = `${this.shown.size + 1}.0`;

@@ -1,4 +1,5 @@
 /** Small worlds for the properties of remediations, and parameters that mostly meet something in them. */
+import type { Sentence } from '../../src/domain/text.ts';
 import fc from 'fast-check';
 import type { Cluster } from '../../src/domain/cluster.ts';
 import { Refused } from '../../src/domain/errors.ts';
@@ -434,7 +435,7 @@ export function aim(
 export interface Attempt {
   readonly writes: readonly Write[];
   /** What plan or preflight say against it. */
-  readonly refusals: readonly string[];
+  readonly refusals: readonly Sentence[];
 }
 
 export function attempt(remediation: Remediation, params: unknown, cluster: Cluster): Attempt {

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Incident } from '../../src/domain/incident.ts';
-import { type Plan, planStates } from '../../src/domain/plan.ts';
-import type { Finding } from '../../src/domain/report.ts';
+import { planStates } from '../../src/domain/plan.ts';
+import type { SpokenFinding, SpokenIncident, SpokenPlan } from '../../src/domain/spoken.ts';
 import { checkMessage, checkView } from '../../src/slack/limits.ts';
 import {
   auditAnswer,
@@ -44,7 +43,7 @@ describe('the first message of a thread', () => {
     expect(look(incidentMessage(incidentOf(), [planOf()])).buttons).toEqual([]);
   });
 
-  const states: readonly (readonly [string, Partial<Incident>, readonly Plan[], RegExp, RegExp])[] = [
+  const states: readonly (readonly [string, Partial<SpokenIncident>, readonly SpokenPlan[], RegExp, RegExp])[] = [
     [
       'a diagnosis that runs',
       { state: 'open', report: null },
@@ -219,7 +218,7 @@ describe('a finding', () => {
 });
 
 describe('a plan', () => {
-  const kinds: readonly (readonly [Plan['state'], string])[] = [
+  const kinds: readonly (readonly [SpokenPlan['state'], string])[] = [
     ['AWAITING_APPROVAL', 'plan'],
     ['EXECUTING', 'progress'],
     ['HALTED', 'progress'],
@@ -398,7 +397,7 @@ describe('a line for kubectl', () => {
   });
 });
 
-function vote(user: string): Plan['votes'][number] {
+function vote(user: string): SpokenPlan['votes'][number] {
   return { user, decision: 'approve', digest: planOf().digest, proofs: {}, reason: null, at: '2026-11-30T12:01:00Z' };
 }
 
@@ -407,14 +406,14 @@ function everythingOf(
   text: string,
   findings: number,
   offers: number,
-  state: Plan['state'],
+  state: SpokenPlan['state'],
   many = 60,
 ): readonly { readonly message?: unknown; readonly view?: unknown }[] {
   const ref = { ...pod, namespace: text, name: text };
   const write = { ...taint, name: text, namespace: text, body: [{ op: 'add', path: text, value: text }] };
   const offer = (no: number) =>
     offerOf({ digest: `sha256:${no}`, plan: [write], undo: text, blocked: no % 5 === 4 ? text : null });
-  const finding = (no: number): Finding =>
+  const finding = (no: number): SpokenFinding =>
     findingOf({
       id: `f${no}`,
       causedBy: no % 3 === 2 ? 'f0' : null,
@@ -504,7 +503,7 @@ function everythingOf(
 }
 
 describe('whatever the input', () => {
-  const state = fc.constantFrom<Plan['state']>('AWAITING_APPROVAL', 'EXECUTING', 'NEEDS_ATTENTION', 'SUPERSEDED');
+  const state = fc.constantFrom<SpokenPlan['state']>('AWAITING_APPROVAL', 'EXECUTING', 'NEEDS_ATTENTION', 'SUPERSEDED');
   const long = fc.oneof(
     fc.string({ maxLength: 300 }),
     fc.string({ unit: 'binary', maxLength: 300 }),

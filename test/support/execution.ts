@@ -12,6 +12,7 @@ import { emptyObjects, type JsonObject } from '../../src/domain/objects.ts';
 import { mayBecome, type Plan, type PlanState, type Step, type StepState } from '../../src/domain/plan.ts';
 import { defineRemediation, type Remediation } from '../../src/domain/remediation.ts';
 import { digestOf } from '../../src/domain/report.ts';
+import { type Sentence, textIn } from '../../src/domain/text.ts';
 import {
   type DeleteWrite,
   deleteObject,
@@ -291,8 +292,8 @@ export class World {
     };
   }
 
-  #move(to: PlanState, says: string | null): void {
-    this.plan = { ...this.plan, state: to, stateReason: says };
+  #move(to: PlanState, says: Sentence | null): void {
+    this.plan = { ...this.plan, state: to, stateReason: says === null ? null : textIn(says, 'en') };
     this.history.push(to);
   }
 

@@ -1,8 +1,8 @@
 import type { Catalogue } from '../../src/diagnose.ts';
 import type { Cluster } from '../../src/domain/cluster.ts';
-import type { Finding } from '../../src/domain/report.ts';
 import type { ResourceName } from '../../src/domain/resources.ts';
 import type { ScopeRef } from '../../src/domain/scope.ts';
+import type { SpokenFinding } from '../../src/domain/spoken.ts';
 import { minutes } from '../../src/domain/time.ts';
 import { cases } from './cases.ts';
 import { diagnoseObjects, loadCatalogue, loadFixtures, NOW, parseScope, toCluster } from './fixture.ts';
@@ -51,7 +51,7 @@ export function knownStates(): readonly KnownState[] {
 export interface KnownFinding {
   readonly state: KnownState;
   readonly cluster: Cluster;
-  readonly finding: Finding;
+  readonly finding: SpokenFinding;
 }
 
 /** What is found in known states, each with the cluster in which it is. */

@@ -7,9 +7,10 @@ import { type Catalogue, diagnose } from '../../src/diagnose.ts';
 import { Cluster } from '../../src/domain/cluster.ts';
 import type { Fault } from '../../src/domain/fault.ts';
 import type { Remediation } from '../../src/domain/remediation.ts';
-import type { Report } from '../../src/domain/report.ts';
+
 import { findResourceOfWord, type ResourceName, resourceNames, resources } from '../../src/domain/resources.ts';
 import type { ScopeRef } from '../../src/domain/scope.ts';
+import { reportIn, type SpokenReport } from '../../src/domain/spoken.ts';
 import { parseObjects } from '../../src/kube/parse.ts';
 
 /** The clock of every fixture and case, in milliseconds. */
@@ -62,19 +63,15 @@ export function toCluster(
   });
 }
 
-/** Runs a diagnosis over raw objects. The cost of reading is no matter here. */
+/** Runs a diagnosis over raw objects, and says it in English. The cost of reading is no matter here. */
 export function diagnoseObjects(
   raw: readonly unknown[],
   scope: ScopeRef,
   catalogue: Catalogue,
   options: { readonly notRead?: readonly ResourceName[]; readonly now?: number } = {},
-): Report {
-  return diagnose(toCluster(raw, options), scope, catalogue, {
-    requests: 0,
-    objects: raw.length,
-    bytes: 0,
-    milliseconds: 0,
-  });
+): SpokenReport {
+  const cost = { requests: 0, objects: raw.length, bytes: 0, milliseconds: 0 };
+  return reportIn(diagnose(toCluster(raw, options), scope, catalogue, cost), 'en');
 }
 
 const fixtureFile = z.strictObject({

@@ -714,7 +714,7 @@ export class ApiServer {
     const metadata = child(body, 'metadata');
     if (metadata['name'] !== undefined && metadata['name'] !== name) {
       throw badRequest(
-        `the name of the object (${String(metadata['name'])}) does not match the name on the URL (${name})`,
+        `the name of the object (${JSON.stringify(metadata['name'])}) does not match the name on the URL (${name})`,
       );
     }
     metadata['name'] = name;

@@ -1,6 +1,7 @@
 import type { Cluster } from '../../domain/cluster.ts';
 import type { Attachment, Pod, Volume } from '../../domain/objects.ts';
 import { isFinished } from '../../domain/pod.ts';
+import type { Sentence } from '../../domain/text.ts';
 
 /**
  * Unfinished pods on a node that reference a volume by the name of its claim. By name, because the claim's object may be
@@ -23,13 +24,13 @@ export function usersOnNode(volume: Volume, node: string, cluster: Cluster): rea
  * Why it is not proven that nothing on a Ready node uses the volume of an attachment: the node is not Ready, kubelet
  * lists the volume as in use, a pod there references it, or it could not be seen (facts §4.6, safe case b).
  */
-export function inUseReasons(attachment: Attachment, cluster: Cluster): readonly string[] {
+export function inUseReasons(attachment: Attachment, cluster: Cluster): readonly Sentence[] {
   const { nodeName, volumeName } = attachment;
   if (cluster.nodeState(nodeName) !== 'ready') return [`${nodeName} is not Ready: what it has mounted cannot be known`];
   const volume = volumeName === undefined ? undefined : cluster.findVolume(volumeName);
   if (!volume)
     return [`the volume of ${attachment.name} does not exist as an object, so its use on ${nodeName} cannot be seen`];
-  const reasons: string[] = [];
+  const reasons: Sentence[] = [];
   if (cluster.isInUse(nodeName, volume)) reasons.push(`${nodeName} has volume ${volume.name} in use`);
   if (!volume.csi)
     reasons.push(`volume ${volume.name} is not of a CSI driver, so its use on ${nodeName} cannot be seen`);

@@ -2,6 +2,7 @@ import type { Cluster } from '../../domain/cluster.ts';
 import type { Claim, Pod } from '../../domain/objects.ts';
 import { isDeleting } from '../../domain/pod.ts';
 import type { Assessment, DataLoss } from '../../domain/remediation.ts';
+import type { Sentence } from '../../domain/text.ts';
 
 /**
  * Whether the end of a claim destroys its data: it is bound to a volume whose policy is not Retain. A volume that could
@@ -34,13 +35,13 @@ export function assessData(claims: readonly Claim[], otherwise: DataLoss): Asses
 }
 
 /** Data that goes must be named in the plan, because the approvers type that name and no other. */
-export function namelessReasons(claims: readonly Claim[], dataName: string | undefined): readonly string[] {
+export function namelessReasons(claims: readonly Claim[], dataName: string | undefined): readonly Sentence[] {
   if (claims.length === 0 || claims.some((claim) => claim.name === dataName)) return [];
   return [`it would destroy the data of ${claimNames(claims)}, and this plan does not name that claim`];
 }
 
 /** Where moving is the aim and not destroying, the data is made safe first (catalogue §4, condition 9). */
-export function retainFirstReasons(claims: readonly Claim[]): readonly string[] {
+export function retainFirstReasons(claims: readonly Claim[]): readonly Sentence[] {
   if (claims.length === 0) return [];
   return [`it would destroy the data of ${claimNames(claims)}: set the volume to Retain first`];
 }

@@ -4,6 +4,7 @@ import { Refused } from '../../domain/errors.ts';
 import type { Pod } from '../../domain/objects.ts';
 import { isDeleting } from '../../domain/pod.ts';
 import type { ScopeRef } from '../../domain/scope.ts';
+import type { Sentence } from '../../domain/text.ts';
 
 /** Parameters of every remediation that removes one pod object. `dataName` is the claim whose name is typed when data goes. */
 export const podParams = z.object({
@@ -32,7 +33,7 @@ export function isPodGone({ namespace, name, uid }: PodParams, cluster: Cluster)
 }
 
 /** The bot never deletes a bare pod: nothing would make it again (catalogue §4, condition 5). */
-export function barePodReasons(pod: Pod): readonly string[] {
+export function barePodReasons(pod: Pod): readonly Sentence[] {
   return controllerOf(pod) ? [] : [`${pod.name} has no controller: nothing would make it again`];
 }
 

@@ -1,12 +1,13 @@
 import type { Cluster } from '../../domain/cluster.ts';
 import { isDriverInstalled, seenSidecars, sidecarsOfDriver } from '../../domain/csi.ts';
+import type { Sentence } from '../../domain/text.ts';
 import { unreadReasons } from './unread.ts';
 
 /** Volumes are made by hand: nobody has to be there. */
 const NO_PROVISIONER = 'kubernetes.io/no-provisioner';
 
 /** Why a class's provisioner is not seen to be there: claims that are given that class would only wait elsewhere. */
-export function provisionerReasons(provisioner: string, cluster: Cluster): readonly string[] {
+export function provisionerReasons(provisioner: string, cluster: Cluster): readonly Sentence[] {
   if (provisioner === NO_PROVISIONER || isSeen(provisioner, cluster)) return [];
   const unread = unreadReasons(cluster, ['csidrivers', 'csinodes', 'leases']);
   return unread.length > 0 ? unread : [`provisioner ${provisioner} is not seen in the cluster`];

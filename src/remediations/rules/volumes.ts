@@ -1,15 +1,16 @@
 import type { Cluster } from '../../domain/cluster.ts';
 import type { JsonObject, JsonValue, Volume } from '../../domain/objects.ts';
+import type { Sentence } from '../../domain/text.ts';
 
 /** While somebody is attached, nobody knows what is still written to the volume. */
-export function attachedReasons(volume: Volume, cluster: Cluster): readonly string[] {
+export function attachedReasons(volume: Volume, cluster: Cluster): readonly Sentence[] {
   return cluster
     .attachmentsOfVolume(volume.name)
     .map(({ nodeName }) => `volume ${volume.name} is still attached to ${nodeName}`);
 }
 
 /** Two objects with one backend volume would give it to two claims. */
-export function sharedReasons(volume: Volume, cluster: Cluster): readonly string[] {
+export function sharedReasons(volume: Volume, cluster: Cluster): readonly Sentence[] {
   return twinsOf(volume, cluster).map((other) => `volume ${other.name} is the same backend volume as ${volume.name}`);
 }
 

@@ -2,6 +2,7 @@ import { type Cluster, controllerOf } from '../../domain/cluster.ts';
 import type { ObjectMeta, Pod } from '../../domain/objects.ts';
 import { isDeleting, isFinished, isUnscheduled, isWaiting, unscheduledMs } from '../../domain/pod.ts';
 import { findResourceOfKind } from '../../domain/resources.ts';
+import type { Sentence } from '../../domain/text.ts';
 import { minutes } from '../../domain/time.ts';
 import { unreadReasons } from './unread.ts';
 
@@ -24,7 +25,7 @@ export function whoReverts(object: ObjectMeta): string | undefined {
 }
 
 /** A volume that is being deleted is attached nowhere any more: who lets go of it does not get it back (facts §0.7). */
-export function doomedVolumeReasons(pod: Pod, cluster: Cluster): readonly string[] {
+export function doomedVolumeReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
   return cluster
     .volumesOfPod(pod)
     .filter(isDeleting)
@@ -32,7 +33,7 @@ export function doomedVolumeReasons(pod: Pod, cluster: Cluster): readonly string
 }
 
 /** A younger pod of the same workload that does not start either is evidence that the next one will not. */
-export function stuckSiblingReasons(pod: Pod, cluster: Cluster): readonly string[] {
+export function stuckSiblingReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
   const owner = controllerOf(pod);
   const siblings = owner ? cluster.podsOfOwner(owner.uid) : [];
   const stuck = siblings.find(
@@ -47,7 +48,7 @@ function isStuck(pod: Pod, cluster: Cluster): boolean {
 }
 
 /** Why nothing would make a pod again: no controller, one that is gone or wants no pods, or one that cannot be judged. */
-export function makerReasons(pod: Pod, cluster: Cluster): readonly string[] {
+export function makerReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
   const owner = controllerOf(pod);
   if (!owner || pod.namespace === null) return [`${pod.name} has no controller: nothing would make it again`];
   const named = `${owner.kind} ${owner.name}`;

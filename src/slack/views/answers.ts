@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { AuditRow } from '../../domain/audit.ts';
-import type { Incident } from '../../domain/incident.ts';
-import { describeState, isTerminal, type Plan } from '../../domain/plan.ts';
+import { describeState, isTerminal } from '../../domain/plan.ts';
 import { describeRef } from '../../domain/ref.ts';
-import type { Finding } from '../../domain/report.ts';
 import { describeScope } from '../../domain/scope.ts';
+import type { SpokenFinding, SpokenIncident, SpokenPlan } from '../../domain/spoken.ts';
 import type { Blocks } from '../../ports.ts';
 import { context, type Mrkdwn, pack, section, some, within } from './blocks.ts';
 import { headline } from './incident.ts';
@@ -26,8 +25,8 @@ export interface Pause {
 
 /** How things stand at all: open incidents, plans that are under way, pauses. */
 export function statusAnswer(now: {
-  readonly incidents: readonly Incident[];
-  readonly plans: readonly Plan[];
+  readonly incidents: readonly SpokenIncident[];
+  readonly plans: readonly SpokenPlan[];
   readonly pauses: readonly Pause[];
 }): Whisper {
   const open = now.incidents.filter((incident) => incident.state !== 'resolved');
@@ -44,13 +43,13 @@ export function statusAnswer(now: {
 }
 
 /** How one incident stands. */
-export function incidentAnswer(incident: Incident, plans: readonly Plan[]): Whisper {
+export function incidentAnswer(incident: SpokenIncident, plans: readonly SpokenPlan[]): Whisper {
   const [what, todo] = headline(incident, plans);
   return whisper(what, [todo, ...some(plans.toReversed(), 15, planLine), whereabouts(incident)]);
 }
 
 /** The open incidents, newest last as given. */
-export function incidentsAnswer(incidents: readonly Incident[]): Whisper {
+export function incidentsAnswer(incidents: readonly SpokenIncident[]): Whisper {
   const count =
     incidents.length === 0
       ? 'No incident is open.'
@@ -77,7 +76,7 @@ export function auditAnswer(about: string, rows: readonly AuditRow[]): Whisper {
 const MOST_LINES = 300;
 
 /** Everything that the findings of an incident rest on. */
-export function evidenceAnswer(incident: Incident): Whisper {
+export function evidenceAnswer(incident: SpokenIncident): Whisper {
   const { report } = incident;
   if (report === null) return whisper('There is no diagnosis yet.', [], whereabouts(incident));
   const items = report.findings.flatMap((finding): readonly (() => Mrkdwn)[] => [
@@ -104,7 +103,7 @@ export function evidenceAnswer(incident: Incident): Whisper {
 }
 
 /** The lines by which a person does by hand what may be done so: the manual steps, and the writes of plans of low risk. */
-export function commandsAnswer(incident: Incident): Whisper {
+export function commandsAnswer(incident: SpokenIncident): Whisper {
   const findings = incident.report?.findings ?? [];
   const all = findings.flatMap((finding) => commandParts(finding, incident.cluster));
   const blocks = all.slice(0, 40).map((write) => section(write()));
@@ -134,7 +133,7 @@ export function joinedAnswer(workspaceUrl: string, channel: string, thread: stri
   );
 }
 
-function commandParts(finding: Finding, cluster: string): readonly (() => Mrkdwn)[] {
+function commandParts(finding: SpokenFinding, cluster: string): readonly (() => Mrkdwn)[] {
   const manual = finding.manual.map(
     ({ says, command }) =>
       () =>
@@ -152,13 +151,13 @@ function commandParts(finding: Finding, cluster: string): readonly (() => Mrkdwn
   return [...manual, ...offers];
 }
 
-function incidentLine(incident: Incident): Mrkdwn {
+function incidentLine(incident: SpokenIncident): Mrkdwn {
   const [what] = headline(incident, []);
   return `• ${esc(incident.id, 80)}, ${esc(describeScope(incident.scope), 200)} in ${esc(incident.cluster, 100)}: ${what.length > 400 ? 'see its thread' : what}`;
 }
 
-function planLine(plan: Plan): Mrkdwn {
-  return `• “${esc(plan.title, 200)}” (${esc(plan.id, 80)}) ${describeState(plan.state)}`;
+function planLine(plan: SpokenPlan): Mrkdwn {
+  return `• “${esc(plan.title, 200)}” (${esc(plan.id, 80)}) ${describeState(plan.state).en}`;
 }
 
 function auditLine(row: AuditRow): Mrkdwn {

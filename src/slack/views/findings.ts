@@ -1,9 +1,8 @@
 import type { KnownBlock } from '@slack/types';
-import type { Incident } from '../../domain/incident.ts';
-import { describeState, type Plan } from '../../domain/plan.ts';
+import { describeState } from '../../domain/plan.ts';
 import { describeRef, refKey } from '../../domain/ref.ts';
 import { proofs } from '../../domain/remediation.ts';
-import type { Finding, Offer } from '../../domain/report.ts';
+import type { SpokenFinding, SpokenIncident, SpokenOffer, SpokenPlan } from '../../domain/spoken.ts';
 import type { ChatMessage } from '../../ports.ts';
 import { actions, button, context, divider, image, type Mrkdwn, pack, section, some, within } from './blocks.ts';
 import { code, date, esc } from './text.ts';
@@ -23,7 +22,7 @@ export interface Picture {
 export type Pictures = ReadonlyMap<string, Picture>;
 
 /** Stable over re-checks, so that a finding's message is edited and not posted again. */
-export function findingKey(finding: Pick<Finding, 'fault' | 'subject'>): string {
+export function findingKey(finding: Pick<SpokenFinding, 'fault' | 'subject'>): string {
   return `finding/${finding.fault}/${refKey(finding.subject).replaceAll('\n', '/')}`;
 }
 
@@ -32,10 +31,10 @@ export function findingKey(finding: Pick<Finding, 'fault' | 'subject'>): string 
  * the last one says how many more there are.
  */
 export function findingMessages(
-  incident: Incident,
-  plans: readonly Plan[],
+  incident: SpokenIncident,
+  plans: readonly SpokenPlan[],
   pictures: Pictures = new Map(),
-): readonly { readonly key: string; readonly finding: Finding; readonly message: ChatMessage }[] {
+): readonly { readonly key: string; readonly finding: SpokenFinding; readonly message: ChatMessage }[] {
   const own = (incident.report?.findings ?? []).filter(
     (finding) => finding.causedBy === null || finding.offers.length > 0,
   );
@@ -52,9 +51,9 @@ export function findingMessages(
 
 /** One finding: what, why, who suffers, evidence in short, what a person can do, and the offers with their buttons. */
 export function findingMessage(
-  incident: Incident,
-  finding: Finding,
-  plans: readonly Plan[],
+  incident: SpokenIncident,
+  finding: SpokenFinding,
+  plans: readonly SpokenPlan[],
   { hidden = 0, picture }: { readonly hidden?: number; readonly picture?: Picture | undefined } = {},
 ): ChatMessage {
   const summary = findingLine(finding, 1200);
@@ -92,7 +91,7 @@ export function findingMessage(
 }
 
 /** What stands in the place of a finding that is not found any more: its buttons go. */
-export function findingGone(incident: Incident, was: string): ChatMessage {
+export function findingGone(incident: SpokenIncident, was: string): ChatMessage {
   const text = `No longer found: ${esc(was, 600)}`;
   return {
     text,
@@ -101,11 +100,11 @@ export function findingGone(incident: Incident, was: string): ChatMessage {
   };
 }
 
-function offersOf(finding: Finding): readonly Offer[] {
+function offersOf(finding: SpokenFinding): readonly SpokenOffer[] {
   return finding.offers.slice(0, OFFERS);
 }
 
-function factsOf(incident: Incident, finding: Finding): readonly Mrkdwn[] {
+function factsOf(incident: SpokenIncident, finding: SpokenFinding): readonly Mrkdwn[] {
   const effects = (incident.report?.findings ?? []).filter((other) => other.causedBy === finding.id);
   const causes = (incident.report?.findings ?? []).filter((other) => other.id === finding.causedBy);
   const lines: Mrkdwn[] = causes.map((cause) => `*Follows from:* ${esc(cause.summary, 400)}`);
@@ -140,24 +139,24 @@ function factsOf(incident: Incident, finding: Finding): readonly Mrkdwn[] {
   return lines;
 }
 
-function manualOf(finding: Finding): readonly Mrkdwn[] {
+function manualOf(finding: SpokenFinding): readonly Mrkdwn[] {
   if (finding.manual.length === 0) return [];
-  const line = ({ says, command }: Finding['manual'][number]) =>
+  const line = ({ says, command }: SpokenFinding['manual'][number]) =>
     `• ${esc(says, 500)}${command === undefined ? '' : ` ${code(command, 600)}`}`;
   return ['*What a person can do*', ...some(finding.manual, 6, line, '; the button Commands shows them')];
 }
 
 /** An offer and its buttons. One that waits for no approval says why, and has none. */
-function offerBlocks(offer: Offer, plan: Plan | undefined): readonly KnownBlock[] {
+function offerBlocks(offer: SpokenOffer, plan: SpokenPlan | undefined): readonly KnownBlock[] {
   if (!plan || offer.blocked !== null) {
     const why = offer.blocked === null ? 'no plan was made for it; `recheck` makes one' : offer.blocked;
     return [section(`*Cannot be done now: ${esc(plan?.title ?? offerName(offer), 300)}*\n${esc(why, 900)}`)];
   }
   if (plan.state !== 'AWAITING_APPROVAL') {
     const reason = plan.stateReason === null ? '' : ` ${esc(plan.stateReason, 600)}`;
-    return [section(`*Repair: ${esc(plan.title, 300)}*\nThis plan is ${describeState(plan.state)}.${reason}`)];
+    return [section(`*Repair: ${esc(plan.title, 300)}*\nThis plan is ${describeState(plan.state).en}.${reason}`)];
   }
-  const asked = plan.requires.map((proof) => `• ${esc(proofs[proof], 300)}`);
+  const asked = plan.requires.map((proof) => `• ${esc(proofs[proof].en, 300)}`);
   const lines = [
     `*Repair: ${esc(plan.title, 300)}*`,
     `${capital(plan.risk)} risk, ${lossWords(plan.dataLoss)}, ${needWords(plan.risk)}.`,
@@ -175,7 +174,7 @@ function offerBlocks(offer: Offer, plan: Plan | undefined): readonly KnownBlock[
   ];
 }
 
-function thingsToDo(incident: Incident): KnownBlock {
+function thingsToDo(incident: SpokenIncident): KnownBlock {
   return actions(`incident/${incident.id}`, [
     button('recheck', 'Recheck', incident.id, 'Look again at this incident'),
     button('evidence', 'Evidence', incident.id, 'Show all evidence of this incident'),

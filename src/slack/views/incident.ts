@@ -1,9 +1,9 @@
 import type { KnownBlock } from '@slack/types';
-import type { Incident } from '../../domain/incident.ts';
-import { describeState, isTerminal, type Plan } from '../../domain/plan.ts';
+import { describeState, isTerminal } from '../../domain/plan.ts';
 import { describeRef } from '../../domain/ref.ts';
-import { type Finding, isTrouble, type Report } from '../../domain/report.ts';
+import { isTrouble } from '../../domain/report.ts';
 import { describeScope } from '../../domain/scope.ts';
+import type { SpokenFinding, SpokenIncident, SpokenPlan, SpokenReport } from '../../domain/spoken.ts';
 import type { ChatMessage } from '../../ports.ts';
 import { context, type Mrkdwn, pack, section, some, within } from './blocks.ts';
 import { date, esc } from './text.ts';
@@ -13,7 +13,7 @@ import { findingLine, metadataOf, needWords, planOf, whereabouts } from './words
  * The first message of a thread: the present state, edited in place. Its first line says what is wrong, its second what
  * to do. No buttons: they stand with the findings.
  */
-export function incidentMessage(incident: Incident, plans: readonly Plan[]): ChatMessage {
+export function incidentMessage(incident: SpokenIncident, plans: readonly SpokenPlan[]): ChatMessage {
   const [what, todo] = headline(incident, plans);
   const report = incident.state === 'open' ? null : incident.report;
   const details = report === null ? [] : detailsOf(report);
@@ -32,7 +32,7 @@ export function incidentMessage(incident: Incident, plans: readonly Plan[]): Cha
 }
 
 /** What is wrong, and what to do about it; each one line. */
-export function headline(incident: Incident, plans: readonly Plan[]): readonly [Mrkdwn, Mrkdwn] {
+export function headline(incident: SpokenIncident, plans: readonly SpokenPlan[]): readonly [Mrkdwn, Mrkdwn] {
   const about = esc(describeScope(incident.scope), 600);
   if (incident.problem !== null) {
     return [
@@ -54,16 +54,16 @@ export function headline(incident: Incident, plans: readonly Plan[]): readonly [
 }
 
 /** The finding that stands for the incident: the first trouble, else what is in progress, else anything. */
-function leading(incident: Incident): Finding | undefined {
+function leading(incident: SpokenIncident): SpokenFinding | undefined {
   const findings = incident.report?.findings ?? [];
   return findings.find(isTrouble) ?? findings.find((finding) => finding.verdict === 'progress') ?? findings[0];
 }
 
 function resolvedLines(
-  incident: Incident,
+  incident: SpokenIncident,
   about: Mrkdwn,
-  finding: Finding | undefined,
-  plans: readonly Plan[],
+  finding: SpokenFinding | undefined,
+  plans: readonly SpokenPlan[],
 ): readonly [Mrkdwn, Mrkdwn] {
   const had = incident.diagnoses > 1 || plans.length > 0;
   if (finding && !had) return [`Nothing is wrong with ${about}. ${esc(finding.summary, 900)}`, 'To do: nothing.'];
@@ -76,7 +76,7 @@ function resolvedLines(
   return [`Resolved :white_check_mark: ${about} is well again${at}.`, 'To do: nothing.'];
 }
 
-function undecidedLines(report: Report, about: Mrkdwn): readonly [Mrkdwn, Mrkdwn] {
+function undecidedLines(report: SpokenReport, about: Mrkdwn): readonly [Mrkdwn, Mrkdwn] {
   const first = report.unexplained[0];
   if (first) {
     return [
@@ -90,13 +90,13 @@ function undecidedLines(report: Report, about: Mrkdwn): readonly [Mrkdwn, Mrkdwn
   ];
 }
 
-function whatToDo(incident: Incident, finding: Finding, plans: readonly Plan[]): Mrkdwn {
+function whatToDo(incident: SpokenIncident, finding: SpokenFinding, plans: readonly SpokenPlan[]): Mrkdwn {
   const stuck = plans.find((plan) => plan.state === 'NEEDS_ATTENTION' || plan.state === 'HALTED');
-  if (stuck) return `a person must look at “${esc(stuck.title, 200)}”: it ${describeState(stuck.state)}.`;
+  if (stuck) return `a person must look at “${esc(stuck.title, 200)}”: it ${describeState(stuck.state).en}.`;
   const running = plans.find(
     (plan) => plan.state === 'APPROVED' || plan.state === 'EXECUTING' || plan.state === 'VERIFYING',
   );
-  if (running) return `wait. “${esc(running.title, 200)}” is ${describeState(running.state)}.`;
+  if (running) return `wait. “${esc(running.title, 200)}” is ${describeState(running.state).en}.`;
   const open = finding.offers.map((offer) => planOf(offer, plans)).find((plan) => plan?.state === 'AWAITING_APPROVAL');
   if (open)
     return `approve or reject “${esc(open.title, 200)}” in this thread (${open.risk} risk, ${needWords(open.risk)}).`;
@@ -108,14 +108,14 @@ function whatToDo(incident: Incident, finding: Finding, plans: readonly Plan[]):
   return manual ? `${esc(manual.says, 900)} (details in this thread)` : 'see this thread.';
 }
 
-function plansWords(plans: readonly Plan[]): readonly Mrkdwn[] {
+function plansWords(plans: readonly SpokenPlan[]): readonly Mrkdwn[] {
   const alive = plans.filter(
     (plan) => !isTerminal(plan.state) || plan.state === 'SUCCEEDED' || plan.state === 'FAILED',
   );
-  return alive.toReversed().map((plan) => `• “${esc(plan.title, 200)}”: ${describeState(plan.state)}`);
+  return alive.toReversed().map((plan) => `• “${esc(plan.title, 200)}”: ${describeState(plan.state).en}`);
 }
 
-function detailsOf(report: Report): readonly Mrkdwn[] {
+function detailsOf(report: SpokenReport): readonly Mrkdwn[] {
   const causes = report.findings.filter((finding) => finding.causedBy === null);
   const effects = report.findings.length - causes.length;
   const lines: Mrkdwn[] = [];

@@ -1,6 +1,7 @@
 import type { KnownBlock, ModalView, PlainTextElement } from '@slack/types';
-import type { ApprovalForm, Plan } from '../../domain/plan.ts';
+import type { ApprovalForm } from '../../domain/plan.ts';
 import { proofs } from '../../domain/remediation.ts';
+import type { SpokenPlan } from '../../domain/spoken.ts';
 import { context, input, type Mrkdwn, pack, section } from './blocks.ts';
 import { describeWrite } from './plan.ts';
 import { code, date, esc, plain } from './text.ts';
@@ -10,7 +11,7 @@ import { lossWords, voteWords } from './words.ts';
  * The form of a vote. It shows targets and every write from the stored plan, never from the message that was clicked,
  * and asks what the vote must bring.
  */
-export function decisionModal(decision: 'approve' | 'reject', plan: Plan, form: ApprovalForm): ModalView {
+export function decisionModal(decision: 'approve' | 'reject', plan: SpokenPlan, form: ApprovalForm): ModalView {
   const verb = decision === 'approve' ? 'Approve' : 'Reject';
   const writes = plan.writes.map(
     (write, no): Mrkdwn =>
@@ -26,7 +27,7 @@ export function decisionModal(decision: 'approve' | 'reject', plan: Plan, form: 
     ),
     ...pack(writes, 20, `, which \`k8s-storage plan ${esc(plan.id, 80)}\` lists`).map(section),
     ...form.proofs.map((proof) =>
-      input(`proof/${proof}`, proofs[proof], 'It is kept in the audit trail under your name.', { lines: true }),
+      input(`proof/${proof}`, proofs[proof].en, 'It is kept in the audit trail under your name.', { lines: true }),
     ),
     ...(form.reason ? [input('reason', `Why do you ${decision} it?`, undefined, { lines: true })] : []),
     ...(form.typedName === null

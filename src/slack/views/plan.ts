@@ -1,6 +1,7 @@
 import type { KnownBlock } from '@slack/types';
 import { absurd } from '../../domain/errors.ts';
-import { describeState, isTerminal, type Plan, type Step } from '../../domain/plan.ts';
+import { describeState, isTerminal, type Step } from '../../domain/plan.ts';
+import type { SpokenPlan } from '../../domain/spoken.ts';
 import type { PlannedWrite } from '../../domain/write.ts';
 import type { ChatMessage } from '../../ports.ts';
 import { actions, button, context, type Mrkdwn, pack, section, within } from './blocks.ts';
@@ -11,7 +12,7 @@ import { lossWords, metadataOf, voteWords } from './words.ts';
  * One plan over time, edited in place: first line its state, second what that asks of people; then votes, steps and
  * result. Its buttons stand with the finding; those of the rest of a halted plan, which no finding offers, stand here.
  */
-export function planMessage(plan: Plan): ChatMessage {
+export function planMessage(plan: SpokenPlan): ChatMessage {
   const title = esc(plan.title, 300);
   const state = `“${title}” ${stateWords(plan)}`;
   const next = nextWords(plan);
@@ -39,11 +40,11 @@ export function planMessage(plan: Plan): ChatMessage {
   };
 }
 
-function isRestToApprove(plan: Plan): boolean {
+function isRestToApprove(plan: SpokenPlan): boolean {
   return plan.state === 'AWAITING_APPROVAL' && plan.continues !== null;
 }
 
-function votes(plan: Plan): KnownBlock {
+function votes(plan: SpokenPlan): KnownBlock {
   const style = plan.dataLoss === 'certain' ? 'danger' : 'primary';
   return actions(`plan/${plan.remediation}/${plan.id}`, [
     button('approve', 'Approve', plan.id, `Approve: ${plan.title}`, style),
@@ -56,19 +57,19 @@ export function describeWrite(write: PlannedWrite): string {
   return `${write.verb} ${write.resource} ${write.namespace === null ? '' : `${write.namespace}/`}${write.name}`;
 }
 
-function kindOf(plan: Plan): 'plan' | 'progress' | 'result' {
+function kindOf(plan: SpokenPlan): 'plan' | 'progress' | 'result' {
   if (isTerminal(plan.state)) return 'result';
   return plan.state === 'DRAFT' || plan.state === 'AWAITING_APPROVAL' ? 'plan' : 'progress';
 }
 
-function stateWords(plan: Plan): string {
+function stateWords(plan: SpokenPlan): string {
   if (plan.state === 'SUCCEEDED') return 'is done and verified :white_check_mark:';
   if (plan.state === 'FAILED') return 'failed :x:';
   if (plan.state === 'NEEDS_ATTENTION') return 'needs a person: its outcome is not certain :warning:';
-  return plan.state === 'AWAITING_APPROVAL' ? 'waits for approval' : `is ${describeState(plan.state)}`;
+  return plan.state === 'AWAITING_APPROVAL' ? 'waits for approval' : `is ${describeState(plan.state).en}`;
 }
 
-function nextWords(plan: Plan): Mrkdwn {
+function nextWords(plan: SpokenPlan): Mrkdwn {
   switch (plan.state) {
     case 'DRAFT':
       return 'Nothing to do yet.';
@@ -101,7 +102,7 @@ function nextWords(plan: Plan): Mrkdwn {
   }
 }
 
-function stepLine(step: Step): Mrkdwn {
+function stepLine(step: Step<string>): Mrkdwn {
   const at = step.at === null ? '' : ` ${date(step.at)}`;
   const result = step.result === null ? '' : `: ${esc(step.result, 400)}`;
   return `${step.no}. ${code(describeWrite(step.write), 700)} ${stepWords(step)}${at}${result}`;

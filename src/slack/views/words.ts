@@ -1,11 +1,9 @@
 import { quorumOf, requirementOf } from '../../domain/approval.ts';
 import { absurd } from '../../domain/errors.ts';
 import type { Severity } from '../../domain/fault.ts';
-import type { Incident } from '../../domain/incident.ts';
-import type { Plan } from '../../domain/plan.ts';
 import type { DataLoss, Risk } from '../../domain/remediation.ts';
-import type { Finding, Offer } from '../../domain/report.ts';
 import { describeScope } from '../../domain/scope.ts';
+import type { SpokenFinding, SpokenIncident, SpokenOffer, SpokenPlan } from '../../domain/spoken.ts';
 import type { MessageMetadata } from '../../ports.ts';
 import type { Mrkdwn } from './blocks.ts';
 import { clean, date, esc, person } from './text.ts';
@@ -24,7 +22,7 @@ export function severityWord(severity: Severity): string {
 }
 
 /** `Critical: what is wrong :red_circle:`. Words first, one emoji last: screen readers read it, and colour alone says nothing. */
-export function findingLine(finding: Finding, most: number): Mrkdwn {
+export function findingLine(finding: SpokenFinding, most: number): Mrkdwn {
   const summary = esc(finding.summary, most);
   if (finding.verdict === 'progress') return `In progress: ${summary} :hourglass_flowing_sand:`;
   const emoji = { critical: ' :red_circle:', warning: ' :large_yellow_circle:', info: '' }[finding.severity];
@@ -51,7 +49,7 @@ export function needWords(risk: Risk): string {
 }
 
 /** `1 of 2 approvals: @ada`. */
-export function voteWords(plan: Plan): Mrkdwn {
+export function voteWords(plan: SpokenPlan): Mrkdwn {
   const quorum = quorumOf(plan, plan.votes);
   const valid = plan.votes.filter((vote) => vote.digest === plan.digest);
   const names = (decision: 'approve' | 'reject') => [
@@ -64,14 +62,14 @@ export function voteWords(plan: Plan): Mrkdwn {
 }
 
 /** What it does, in words, for an offer of which no plan was made. */
-export function offerName(offer: Offer): string {
+export function offerName(offer: SpokenOffer): string {
   const first = offer.plan[0];
   const target = first ? ` ${first.namespace === null ? '' : `${first.namespace}/`}${first.name}` : '';
   return `${offer.remediation.replaceAll('-', ' ')}${target}`;
 }
 
 /** Cluster, scope, id, and who asked, in one small line. */
-export function whereabouts(incident: Incident): Mrkdwn {
+export function whereabouts(incident: SpokenIncident): Mrkdwn {
   const asked = incident.requester === null ? '' : ` · asked by ${person(incident.requester)}`;
   const seen = incident.report === null ? '' : ` · seen ${date(incident.report.now)}`;
   return `cluster ${esc(incident.cluster, 200)} · ${esc(describeScope(incident.scope), 600)} · ${esc(incident.id, 80)}${seen}${asked}`;
@@ -93,7 +91,7 @@ export function metadataOf(
 }
 
 /** The plan that an offer is now: the one of its digest that still lives, else the last one. */
-export function planOf(offer: Offer, plans: readonly Plan[]): Plan | undefined {
+export function planOf(offer: SpokenOffer, plans: readonly SpokenPlan[]): SpokenPlan | undefined {
   const same = plans.filter((plan) => plan.digest === offer.digest && plan.remediation === offer.remediation);
   return same.find((plan) => plan.state === 'AWAITING_APPROVAL') ?? same.at(-1);
 }

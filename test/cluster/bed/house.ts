@@ -11,6 +11,7 @@ import type { Incident } from '../../../src/domain/incident.ts';
 import { approvalFormOf, isTerminal, needsModal, type Plan } from '../../../src/domain/plan.ts';
 import type { Proof } from '../../../src/domain/remediation.ts';
 import type { Report } from '../../../src/domain/report.ts';
+import { textIn } from '../../../src/domain/text.ts';
 import { openClusters } from '../../../src/kube/clusters.ts';
 import type { Message } from '../../../src/playground/slack/messages.ts';
 import { type PlaygroundSlack, startPlaygroundSlack } from '../../../src/playground/slack/server.ts';
@@ -138,7 +139,7 @@ export class House {
   /** The plan once it has ended, whichever way. */
   async ended(plan: Plan): Promise<Plan> {
     return this.#until(
-      `plan ${plan.title} to end`,
+      `plan ${plan.id} to end`,
       async () => {
         const now = await this.store.findPlan(plan.id);
         if (!now) throw new Error(`plan ${plan.id} is gone`);
@@ -191,7 +192,8 @@ export class House {
     return this.#until(`the diagnosis of ${cluster}`, async () => {
       const incident = await this.#newest(cluster);
       if (!incident || !isNew(incident)) return undefined;
-      if (incident.problem !== null) throw new Error(`the diagnosis could not be made: ${incident.problem}`);
+      if (incident.problem !== null)
+        throw new Error(`the diagnosis could not be made: ${textIn(incident.problem, 'en')}`);
       const { report } = incident;
       return report === null || incident.diagnoses > incident.answered ? undefined : { ...incident, report };
     });

@@ -59,7 +59,8 @@ async function carryOut(write: Write, bed: Bed): Promise<void> {
   if (write.verb !== 'patch') throw new Error(`the storage system has no ${write.verb}`);
   const names = write.body.flatMap((operation) => {
     const value = operation.op === 'add' ? operation.value : null;
-    return typeof value === 'object' && value !== null && 'name' in value ? [String(value['name'])] : [];
+    if (typeof value !== 'object' || value === null || !('name' in value)) return [];
+    return typeof value['name'] === 'string' ? [value['name']] : [];
   });
   bed.disks.taken.set(write.name, [...(bed.disks.taken.get(write.name) ?? []), ...names]);
 }

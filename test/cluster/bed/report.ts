@@ -1,5 +1,6 @@
 import { describeRef } from '../../../src/domain/ref.ts';
 import type { Finding, Report } from '../../../src/domain/report.ts';
+import { textIn } from '../../../src/domain/text.ts';
 import type { Expected } from './scenario.ts';
 
 /** A report as lines that can be compared: one for each finding, and one for whatever else it says. */
@@ -7,8 +8,8 @@ export function linesOf(report: Report): readonly string[] {
   const byId = new Map(report.findings.map((finding) => [finding.id, finding]));
   return [
     ...report.findings.map((finding) => lineOfFinding(finding, byId)),
-    ...report.unknown.map(({ fault, reason }) => `unknown ${fault}: ${reason}`),
-    ...report.unexplained.map(({ object, says }) => `unexplained ${describeRef(object)}: ${says}`),
+    ...report.unknown.map(({ fault, reason }) => `unknown ${fault}: ${textIn(reason, 'en')}`),
+    ...report.unexplained.map(({ object, says }) => `unexplained ${describeRef(object)}: ${textIn(says, 'en')}`),
   ];
 }
 

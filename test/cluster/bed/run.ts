@@ -4,6 +4,7 @@ import { requirementOf } from '../../../src/domain/approval.ts';
 import type { Cluster } from '../../../src/domain/cluster.ts';
 import type { Incident } from '../../../src/domain/incident.ts';
 import type { Plan } from '../../../src/domain/plan.ts';
+import { textIn } from '../../../src/domain/text.ts';
 import { minutes } from '../../../src/domain/time.ts';
 import { describePlanned, describeRequest, isBodyOf, isEffect } from './audit.ts';
 import type { Bed } from './bed.ts';
@@ -135,15 +136,17 @@ async function repairOnce(repair: Repair, incident: Incident, house: House): Pro
   const plans = await house.plansOf(incident);
   const plan = plans.find(
     ({ state, remediation, title }) =>
-      state === 'AWAITING_APPROVAL' && remediation === repair.remediation && (repair.title?.test(title) ?? true),
+      state === 'AWAITING_APPROVAL' &&
+      remediation === repair.remediation &&
+      (repair.title?.test(textIn(title, 'en')) ?? true),
   );
   if (!plan) {
-    const offered = plans.map(({ remediation, title, state }) => `${remediation} “${title}” ${state}`);
+    const offered = plans.map(({ remediation, title, state }) => `${remediation} “${textIn(title, 'en')}” ${state}`);
     throw new Error(`no plan of ${repair.remediation} waits; there are:\n${offered.join('\n')}`);
   }
   await house.approve(plan, requirementOf(plan.risk).people, repair.proofs);
   const ended = await house.ended(plan);
-  expect({ state: ended.state, why: ended.stateReason }, plan.title).toMatchObject({
+  expect({ state: ended.state, why: ended.stateReason }, textIn(plan.title, 'en')).toMatchObject({
     state: repair.ends ?? 'SUCCEEDED',
   });
   return ended;

@@ -1,5 +1,6 @@
 import type { InboxEntry } from '../../../src/domain/inbox.ts';
 import type { Incident } from '../../../src/domain/incident.ts';
+import type { Language } from '../../../src/domain/text.ts';
 import type { Clicked, Decision, Surface, VoteQuestion } from '../../../src/surface.ts';
 
 /** A surface that keeps one row per source and key, as the inbox does. */
@@ -19,6 +20,7 @@ interface Answers {
   readonly vote: VoteQuestion;
   readonly incident: Incident | undefined;
   readonly clusters: readonly string[];
+  readonly language: Language;
   /** Runs before a row is taken; may throw or wait. */
   readonly beforeTake: () => Promise<void>;
 }
@@ -30,6 +32,7 @@ export function fakeSurface(): FakeSurface {
     vote: { kind: 'refused', says: 'no' },
     incident: undefined,
     clusters: ['prod-eu'],
+    language: 'en',
     beforeTake: async () => undefined,
   };
   return {
@@ -51,6 +54,7 @@ export function fakeSurface(): FakeSurface {
       return answers.vote;
     },
     askIncidentOfThread: async () => answers.incident,
+    languageOf: async () => answers.language,
     get clusters() {
       return answers.clusters;
     },

@@ -1,7 +1,13 @@
-import type { Incident } from '../../../src/domain/incident.ts';
-import { type ApprovalForm, approvalFormOf, type Plan } from '../../../src/domain/plan.ts';
+import { type ApprovalForm, approvalFormOf } from '../../../src/domain/plan.ts';
 import type { Ref } from '../../../src/domain/ref.ts';
-import { digestOf, type Finding, type Offer, type Report } from '../../../src/domain/report.ts';
+import { digestOf } from '../../../src/domain/report.ts';
+import type {
+  SpokenFinding,
+  SpokenIncident,
+  SpokenOffer,
+  SpokenPlan,
+  SpokenReport,
+} from '../../../src/domain/spoken.ts';
 import type { PlannedWrite } from '../../../src/domain/write.ts';
 import type { Log } from '../../../src/ports.ts';
 
@@ -24,7 +30,7 @@ export const taint: PlannedWrite = {
 const params = { node: 'n3', uid: 'uid-n3' };
 const digest = digestOf({ cluster: 'c-uid', remediation: 'taint-node-out-of-service', params, plan: [taint] });
 
-export function offerOf(over: Partial<Offer> = {}): Offer {
+export function offerOf(over: Partial<SpokenOffer> = {}): SpokenOffer {
   return {
     remediation: 'taint-node-out-of-service',
     risk: 'high',
@@ -39,7 +45,7 @@ export function offerOf(over: Partial<Offer> = {}): Offer {
   };
 }
 
-export function findingOf(over: Partial<Finding> = {}): Finding {
+export function findingOf(over: Partial<SpokenFinding> = {}): SpokenFinding {
   return {
     id: 'f1',
     fault: 'multi-attach-node-down',
@@ -60,7 +66,7 @@ export function findingOf(over: Partial<Finding> = {}): Finding {
   };
 }
 
-export function reportOf(over: Partial<Report> = {}): Report {
+export function reportOf(over: Partial<SpokenReport> = {}): SpokenReport {
   return {
     version: 1,
     cluster: { name: 'prod-eu', uid: 'c-uid' },
@@ -74,7 +80,7 @@ export function reportOf(over: Partial<Report> = {}): Report {
   };
 }
 
-export function incidentOf(over: Partial<Incident> = {}): Incident {
+export function incidentOf(over: Partial<SpokenIncident> = {}): SpokenIncident {
   return {
     id: 'inc-1',
     cluster: 'prod-eu',
@@ -82,6 +88,7 @@ export function incidentOf(over: Partial<Incident> = {}): Incident {
     scope: { kind: 'PersistentVolumeClaim', namespace: 'shop', name: 'data-db-1' },
     requester: 'U0REQ',
     channel: 'C1',
+    language: null,
     thread: '1700000000.000100',
     state: 'diagnosed',
     openedAt: '2026-11-30T12:00:00Z',
@@ -96,7 +103,7 @@ export function incidentOf(over: Partial<Incident> = {}): Incident {
   };
 }
 
-export function planOf(over: Partial<Plan> = {}): Plan {
+export function planOf(over: Partial<SpokenPlan> = {}): SpokenPlan {
   return {
     id: 'pln-1',
     incident: 'inc-1',
@@ -128,7 +135,7 @@ export function planOf(over: Partial<Plan> = {}): Plan {
   };
 }
 
-export function formOf(plan: Plan): ApprovalForm {
+export function formOf(plan: SpokenPlan): ApprovalForm {
   return approvalFormOf(plan);
 }
 

@@ -1,0 +1,115 @@
+/**
+ * Sentences for people, in every language that the bot speaks. A `Text` is plain data: it is stored with the report or
+ * the plan it belongs to and read in the language of whoever looks at it later. Names, commands and what Kubernetes
+ * itself said are strings, and stand in a sentence as they are.
+ */
+
+export const languages = ['en', 'zh'] as const;
+export type Language = (typeof languages)[number];
+
+export type Text = Readonly<Record<Language, string>>;
+
+/** A text, or words that are the same in every language. */
+export type Sentence = string | Text;
+
+export function isText(value: unknown): value is Text {
+  if (typeof value !== 'object' || value === null) return false;
+  const keys = Object.keys(value);
+  return (
+    keys.length === languages.length && languages.every((language) => language in value && isWord(value, language))
+  );
+}
+
+function isWord(value: object, key: string): boolean {
+  return typeof Object.getOwnPropertyDescriptor(value, key)?.value === 'string';
+}
+
+export function textIn(sentence: Sentence, language: Language): string {
+  return typeof sentence === 'string' ? sentence : sentence[language];
+}
+
+/** What a template takes: names as they are, texts in its own language, numbers as its language writes them; nothing for nothing. */
+type Value = Sentence | number | null | undefined;
+
+/** The English side of a text, in which other texts may stand: `{ en: en`down for ${down}`, zh: zh`已停机 ${down}` }`. */
+export function en(parts: TemplateStringsArray, ...values: readonly Value[]): string {
+  return write('en', parts, values);
+}
+
+/** The Chinese side of a text. */
+export function zh(parts: TemplateStringsArray, ...values: readonly Value[]): string {
+  return write('zh', parts, values);
+}
+
+function write(language: Language, parts: TemplateStringsArray, values: readonly Value[]): string {
+  return parts.map((part, no) => (no === 0 ? part : `${worded(values[no - 1], language)}${part}`)).join('');
+}
+
+function worded(value: Value, language: Language): string {
+  if (value === null || value === undefined) return '';
+  return typeof value === 'number' ? numbers[language].format(value) : textIn(value, language);
+}
+
+const numbers = { en: new Intl.NumberFormat('en'), zh: new Intl.NumberFormat('zh-CN') } as const;
+const plurals = new Intl.PluralRules('en');
+
+/** The English form that goes with a number: `${plural(n, 'waits', 'wait')}`. Chinese has one form for all. */
+export function plural(n: number, one: string, other: string): string {
+  return plurals.select(n) === 'one' ? one : other;
+}
+
+/** `1 volume`, `1,204 volumes`; `1 个卷`, `1,204 个卷`. The Chinese noun comes with its measure word. */
+export function count(
+  n: number,
+  nouns: { readonly en: readonly [one: string, other: string]; readonly zh: string },
+): Text {
+  return { en: en`${n} ${plural(n, ...nouns.en)}`, zh: zh`${n} ${nouns.zh}` };
+}
+
+/** `a`, `a and b`, `a, b and 3 more`; `a`, `a 和 b`, `a、b 等 5 个`. */
+export function listed(names: readonly Sentence[], most = 3): Text {
+  return { en: listedIn('en', names, most), zh: listedIn('zh', names, most) };
+}
+
+function listedIn(language: Language, names: readonly Sentence[], most: number): string {
+  const shown = names.slice(0, most).map((name) => textIn(name, language));
+  const comma = language === 'en' ? ', ' : '、';
+  if (names.length > most) {
+    return language === 'en'
+      ? en`${shown.join(comma)} and ${names.length - most} more`
+      : zh`${shown.join(comma)} 等 ${names.length} 个`;
+  }
+  const last = shown.at(-1) ?? '';
+  if (shown.length < 2) return last;
+  return `${shown.slice(0, -1).join(comma)} ${language === 'en' ? 'and' : '和'} ${last}`;
+}
+
+/** Whole sentences one after the other; what is undefined is left out. */
+export function sentences(...parts: readonly (Sentence | undefined)[]): Text {
+  return joined(parts, { en: ' ', zh: '' });
+}
+
+/** Reasons in one sentence: `a; b`. */
+export function clauses(parts: readonly (Sentence | undefined)[]): Text {
+  return joined(parts, { en: '; ', zh: '；' });
+}
+
+function joined(parts: readonly (Sentence | undefined)[], by: Text): Text {
+  const given = parts.filter((part) => part !== undefined);
+  const join = (language: Language) => given.map((part) => textIn(part, language)).join(by[language]);
+  return { en: join('en'), zh: join('zh') };
+}
+
+/** `45 s`, `12 min`, `10 h`, `3 d`: one unit, rounded down, for sentences. */
+export function duration(ms: number): Text {
+  const whole = Math.max(0, Math.floor(ms / 1000));
+  if (whole < 120) return { en: en`${whole} s`, zh: zh`${whole} 秒` };
+  if (whole < 7200) return unit(whole / 60, 'min', '分钟');
+  if (whole < 172_800) return unit(whole / 3600, 'h', '小时');
+  return unit(whole / 86_400, 'd', '天');
+}
+
+function unit(amount: number, english: string, chinese: string): Text {
+  const whole = Math.floor(amount);
+  return { en: en`${whole} ${english}`, zh: zh`${whole} ${chinese}` };
+}

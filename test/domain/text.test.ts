@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { readSentence, writeSentence } from '../../src/db/text.ts';
+import { clauses, count, duration, en, isText, listed, plural, sentences, textIn, zh } from '../../src/domain/text.ts';
+import { hours, minutes, seconds } from '../../src/domain/time.ts';
+
+describe('a text', () => {
+  it('holds other texts, each in its own language, and names as they are', () => {
+    const down = duration(minutes(12));
+    expect({ en: en`${'n3'} is down for ${down}`, zh: zh`${'n3'} 已停机 ${down}` }).toEqual({
+      en: 'n3 is down for 12 min',
+      zh: 'n3 已停机 12 分钟',
+    });
+  });
+
+  it('writes numbers as its language does, and nothing for nothing', () => {
+    expect(en`${1204} of ${undefined}${null}`).toBe('1,204 of ');
+    expect(zh`${1204}`).toBe('1,204');
+  });
+
+  it('of one language is the same in both', () => {
+    expect([textIn('n3', 'en'), textIn('n3', 'zh')]).toEqual(['n3', 'n3']);
+  });
+
+  it.each([
+    [{ en: 'a', zh: '甲' }, true],
+    [{ en: 'a' }, false],
+    [{ en: 'a', zh: 1 }, false],
+    [{ en: 'a', zh: '甲', de: 'a' }, false],
+    ['a', false],
+    [null, false],
+  ])('%j is told from other data: %s', (value, is) => {
+    expect(isText(value)).toBe(is);
+  });
+});
+
+describe('numbers in sentences', () => {
+  it.each([
+    [seconds(-5), '0 s', '0 秒'],
+    [seconds(119), '119 s', '119 秒'],
+    [seconds(120), '2 min', '2 分钟'],
+    [hours(2) - 1, '119 min', '119 分钟'],
+    [hours(2), '2 h', '2 小时'],
+    [hours(48), '2 d', '2 天'],
+    [hours(24 * 1234), '1,234 d', '1,234 天'],
+  ])('%i ms are told in one unit, rounded down', (ms, english, chinese) => {
+    expect(duration(ms)).toEqual({ en: english, zh: chinese });
+  });
+
+  it.each([
+    [0, '0 volumes', '0 个卷'],
+    [1, '1 volume', '1 个卷'],
+    [2, '2 volumes', '2 个卷'],
+    [1204, '1,204 volumes', '1,204 个卷'],
+  ])('%i things have their plural', (n, english, chinese) => {
+    expect(count(n, { en: ['volume', 'volumes'], zh: '个卷' })).toEqual({ en: english, zh: chinese });
+    expect(plural(n, 'waits', 'wait')).toBe(n === 1 ? 'waits' : 'wait');
+  });
+
+  it.each([
+    [[], '', ''],
+    [['a'], 'a', 'a'],
+    [['a', 'b'], 'a and b', 'a 和 b'],
+    [['a', 'b', 'c'], 'a, b and c', 'a、b 和 c'],
+    [['a', 'b', 'c', 'd', 'e'], 'a, b, c and 2 more', 'a、b、c 等 5 个'],
+  ])('%j are listed', (names, english, chinese) => {
+    expect(listed(names)).toEqual({ en: english, zh: chinese });
+  });
+});
+
+it('sentences and reasons follow each other as the language has it', () => {
+  const parts = [{ en: 'One.', zh: '一。' }, undefined, { en: 'Two.', zh: '二。' }];
+  expect(sentences(...parts)).toEqual({ en: 'One. Two.', zh: '一。二。' });
+  expect(clauses(['a', undefined, 'b'])).toEqual({ en: 'a; b', zh: 'a；b' });
+});
+
+describe('a stored sentence', () => {
+  it.each(['plain', '{not json', '{"en":"a"}', '', { en: 'a', zh: '甲' }])('%j comes back as it was', (sentence) => {
+    expect(readSentence(writeSentence(sentence))).toEqual(sentence);
+  });
+});
