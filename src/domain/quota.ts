@@ -8,7 +8,7 @@ import type { ClusterEvent, Pod, Quota, StatefulSet } from './objects.ts';
 import { isDeleting, isFinished, isUnscheduled, unscheduledMs } from './pod.ts';
 import { missingRef, type Ref, refKey } from './ref.ts';
 import type { Scope } from './scope.ts';
-import { isReady } from './workload.ts';
+import { isReady, ordinalsOf } from './workload.ts';
 
 /** A claim that does not exist, who needs it, and what it would ask for. */
 export interface MissingClaim {
@@ -145,7 +145,7 @@ function isOrdinalOf(set: StatefulSet, podName: string): boolean {
 function wantedOrdinals(set: StatefulSet, cluster: Cluster): readonly number[] {
   const wanted: number[] = [];
   let unseen = Math.max(0, set.readyReplicas - cluster.podsOfOwner(set.uid).filter(isReady).length);
-  for (let ordinal = set.startOrdinal; ordinal < set.startOrdinal + set.replicas; ordinal += 1) {
+  for (const ordinal of ordinalsOf(set)) {
     const pod = cluster.findPod(set.namespace ?? '', `${set.name}-${ordinal}`);
     if (!pod && unseen > 0) unseen -= 1;
     else if (!pod) wanted.push(ordinal);

@@ -48,6 +48,15 @@ export function isReady(pod: Pod): boolean {
   return pod.conditions.some((condition) => condition.type === 'Ready' && condition.status === 'True');
 }
 
+/** No StatefulSet that works has more pods. One that asks for two thousand million by mistake must not stop a diagnosis. */
+const MOST_ORDINALS = 5000;
+
+/** The ordinals of a StatefulSet's pods, in order; of a set that asks for more than any cluster has, the first ones. */
+export function* ordinalsOf(set: StatefulSet): Generator<number> {
+  const count = Math.min(set.replicas, MOST_ORDINALS);
+  for (let i = 0; i < count; i += 1) yield set.startOrdinal + i;
+}
+
 /** The first pod that an OrderedReady StatefulSet waits for. `pod` is undefined when it does not exist. */
 export interface HaltedAt {
   readonly ordinal: number;
@@ -63,7 +72,7 @@ export function firstNotReady(set: StatefulSet, cluster: Cluster): HaltedAt | un
   if (set.namespace === null) return undefined;
   const seen = cluster.podsOfOwner(set.uid).filter(isReady).length;
   let unseen = Math.max(0, set.readyReplicas - seen);
-  for (let ordinal = set.startOrdinal; ordinal < set.startOrdinal + set.replicas; ordinal += 1) {
+  for (const ordinal of ordinalsOf(set)) {
     const podName = `${set.name}-${ordinal}`;
     const pod = cluster.findPod(set.namespace, podName);
     if (pod && isReady(pod)) continue;

@@ -177,6 +177,13 @@ const integer = z
       .transform(Number),
   ])
   .nullish();
+/** Within what Kubernetes stores, so that a moment reckoned with it is one that a calendar knows, and a count one that ends. */
+const int32 = integer.transform((value) => (value == null ? value : clamp(value, -(2 ** 31), 2 ** 31 - 1))).optional();
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most);
+}
+
 const flag = z
   .union([z.boolean(), z.literal('true').transform(() => true), z.literal('false').transform(() => false)])
   .nullish();
@@ -218,7 +225,7 @@ const metadata = z.object({
   uid: text,
   creationTimestamp: time,
   deletionTimestamp: time,
-  deletionGracePeriodSeconds: integer,
+  deletionGracePeriodSeconds: int32,
   finalizers: texts,
   annotations: map,
   labels: map,
@@ -417,12 +424,12 @@ const rawPod = z.object({
     .object({
       nodeName: text,
       schedulerName: text,
-      terminationGracePeriodSeconds: integer,
+      terminationGracePeriodSeconds: int32,
       nodeSelector: map,
       containers: images,
       initContainers: images,
       tolerations: z
-        .array(z.object({ key: text, operator: text, value: text, effect: text, tolerationSeconds: integer }))
+        .array(z.object({ key: text, operator: text, value: text, effect: text, tolerationSeconds: int32 }))
         .nullish(),
       affinity: z
         .object({
@@ -794,7 +801,7 @@ function toCsiDriver(meta: ObjectMeta, { spec }: z.infer<typeof rawCsiDriver>): 
 
 const rawLease = z.object({
   metadata,
-  spec: z.object({ holderIdentity: text, renewTime: time, leaseDurationSeconds: integer }).nullish(),
+  spec: z.object({ holderIdentity: text, renewTime: time, leaseDurationSeconds: int32 }).nullish(),
 });
 
 /** kubelet's duration (pkg/kubelet/apis/config/v1beta1/defaults.go): too long errs towards "the machine runs". */
@@ -849,7 +856,7 @@ function toClass(meta: ObjectMeta, raw: z.infer<typeof rawClass>): StorageClass 
 }
 
 const workloadSpec = {
-  replicas: integer.refine((value) => (value ?? 0) >= 0, 'must not be negative'),
+  replicas: int32.refine((value) => (value ?? 0) >= 0, 'must not be negative'),
   selector,
   template,
 };
@@ -923,7 +930,7 @@ const rawStatefulSet = z.object({
     .object({
       ...workloadSpec,
       podManagementPolicy: text,
-      ordinals: z.object({ start: integer }).nullish(),
+      ordinals: z.object({ start: int32 }).nullish(),
       volumeClaimTemplates: z
         .array(
           z.object({
