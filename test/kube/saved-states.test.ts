@@ -5,8 +5,8 @@ import { parse } from 'yaml';
 import { type Catalogue, diagnose } from '../../src/diagnose.ts';
 import { Cluster, type ClusterInput } from '../../src/domain/cluster.ts';
 import { Refused } from '../../src/domain/errors.ts';
-import type { Report } from '../../src/domain/report.ts';
 import { type ResourceName, resourceNames, resources } from '../../src/domain/resources.ts';
+import { reportIn, type SpokenReport } from '../../src/domain/spoken.ts';
 import { type FileOptions, readFiles } from '../../src/kube/files.ts';
 import { resourceOfRaw } from '../../src/kube/parse.ts';
 import { writePlainYaml } from '../../src/kube/plain-yaml.ts';
@@ -111,9 +111,9 @@ function dumpStream(write: (list: object) => string, between: string): string {
     .join(between)}\n${log}`;
 }
 
-function reportOf(input: ClusterInput, scope = incident.target): Report {
+function reportOf(input: ClusterInput, scope = incident.target): SpokenReport {
   const cost = { requests: 0, objects: 0, bytes: 0, milliseconds: 0 };
-  return diagnose(new Cluster(input), parseScope(scope), catalogue, cost);
+  return reportIn(diagnose(new Cluster(input), parseScope(scope), catalogue, cost), 'en');
 }
 
 const unreadOf = (input: ClusterInput) => input.unread.map(({ resource }) => resource);

@@ -3,9 +3,10 @@ import { expect } from 'vitest';
 import { renderText } from '../../src/cli/render.ts';
 import { type Catalogue, diagnose } from '../../src/diagnose.ts';
 import { Cluster } from '../../src/domain/cluster.ts';
-import type { Report } from '../../src/domain/report.ts';
 import { resources } from '../../src/domain/resources.ts';
 import type { ScopeRef } from '../../src/domain/scope.ts';
+import { reportIn, type SpokenReport } from '../../src/domain/spoken.ts';
+import { languages } from '../../src/domain/text.ts';
 import { faults } from '../../src/faults/index.ts';
 import { describeProblems } from '../../src/kube/files.ts';
 import { parseObjects } from '../../src/kube/parse.ts';
@@ -23,13 +24,15 @@ export function judgeWrongInput(runs: number, seed: number): void {
   const judged = fc.property(world, fc.nat(1000), (objects, pick) => {
     const began = performance.now();
     const cluster = clusterOf(objects);
-    const report = diagnose(cluster, scopeOf(cluster, pick), catalogue, {
+    const language = languages[pick % languages.length] ?? 'en';
+    const judgement = diagnose(cluster, scopeOf(cluster, pick), catalogue, {
       requests: 0,
       objects: objects.length,
       bytes: 0,
       milliseconds: 0,
     });
-    const text = renderText(report, catalogue);
+    const report = reportIn(judgement, language);
+    const text = renderText(report, catalogue, language);
     expect(performance.now() - began).toBeLessThan(LONGEST_MS);
     expect(report.unknown.filter(({ reason }) => /check failed|could not be worked out/.test(reason))).toEqual([]);
     expect(sentencesOf(report).filter((sentence) => sentence === '' || HOLES.test(sentence))).toEqual([]);
@@ -74,7 +77,7 @@ function scopeOf(cluster: Cluster, pick: number): ScopeRef {
     : { kind: 'Cluster' };
 }
 
-function sentencesOf({ findings, unexplained }: Report): readonly string[] {
+function sentencesOf({ findings, unexplained }: SpokenReport): readonly string[] {
   return [
     ...findings.flatMap(({ summary, explanation, evidence, manual }) => [
       summary,
