@@ -4,17 +4,21 @@ import { diagnose as judge, needsOf } from '../src/diagnose.ts';
 import { chainOf, type FindingChain } from '../src/domain/chain.ts';
 import type { Cluster } from '../src/domain/cluster.ts';
 import { Refused, Transient } from '../src/domain/errors.ts';
-import { afterDiagnosis, type Incident } from '../src/domain/incident.ts';
+import { afterDiagnosis, type Incident, isOver } from '../src/domain/incident.ts';
+import { quietUntil } from '../src/domain/quiet-hours.ts';
 import type { Report } from '../src/domain/report.ts';
 import { findResourceOfKind } from '../src/domain/resources.ts';
 import { describeScope, type ScopeRef } from '../src/domain/scope.ts';
 import { en, type Sentence, sentences, type Text, textIn, zh } from '../src/domain/text.ts';
 import type { NewPlan } from '../src/ports.ts';
 
+/** Nobody asks again for what nobody asked for. */
+const TRY_AGAIN_SECONDS = 60;
+
 /** Reads the cluster once, judges it, and stores the report with a plan for each offer; the thread follows from that. */
 export async function diagnose(incidentId: string, deps: Deps, signal: AbortSignal): Promise<void> {
   const incident = await deps.store.findIncident(incidentId);
-  if (!incident || incident.state === 'resolved' || !isDue(incident, deps.clock.now())) return;
+  if (!incident || isOver(incident.state) || !isDue(incident, deps.clock.now())) return;
   const access = deps.clusters.get(incident.cluster);
   if (!access)
     return giveUp(
@@ -31,22 +35,30 @@ export async function diagnose(incidentId: string, deps: Deps, signal: AbortSign
       signal,
     );
     const missing = whyMissing(incident.scope, cluster);
-    if (missing !== undefined) return await giveUp(incident, missing, deps);
+    if (missing !== undefined) return await giveUp(incident, missing, deps, { isOver: incident.origin !== 'person' });
     const report = judge(cluster, incident.scope, deps.catalogue, cost);
-    await deps.store.recordDiagnosis({
+    const firing = await deps.store.firingOf(incident.id);
+    const { shown } = await deps.store.recordDiagnosis({
       incident: incident.id,
       report,
       chains: chainsOf(report, cluster, deps),
       asked: incident.diagnoses,
       plans: plansOf(incident, report, deps),
-      ...afterDiagnosis(report),
+      ...afterDiagnosis(report, { origin: incident.origin, ...firing }),
       approvalTtlMs: deps.settings.approvalTtlMs,
+      quietUntil: quietUntilOf(deps),
     });
-    await deps.queue.enqueue({ kind: 'refresh', id: incident.id, n: deps.clock.now() });
+    for (const id of new Set([incident.id, shown]))
+      await deps.queue.enqueue({ kind: 'refresh', id, n: deps.clock.now() });
   } catch (error) {
     if (!(error instanceof Transient || error instanceof Refused) || signal.aborted) throw error;
-    await giveUp(incident, error.says, deps);
+    await giveUp(incident, error.says, deps, incident.origin === 'person' ? {} : { recheckSeconds: TRY_AGAIN_SECONDS });
   }
+}
+
+function quietUntilOf({ settings, clock }: Deps): string | null {
+  const until = settings.quietHours && quietUntil(clock.now(), settings.quietHours);
+  return until === undefined ? null : new Date(until).toISOString();
 }
 
 /** Many may ask at the same time: one diagnosis answers them all, and the wake-ups of the others find nothing to do. */
@@ -71,9 +83,14 @@ function chainsOf(report: Report, cluster: Cluster, deps: Deps): readonly Findin
   }
 }
 
-async function giveUp(incident: Incident, problem: Sentence, deps: Deps): Promise<void> {
+async function giveUp(
+  incident: Incident,
+  problem: Sentence,
+  deps: Deps,
+  options: { readonly recheckSeconds?: number; readonly isOver?: boolean } = {},
+): Promise<void> {
   deps.log.warn('diagnosis could not be made', { incident: incident.id, problem: textIn(problem, 'en') });
-  await deps.store.recordProblem(incident.id, problem);
+  await deps.store.recordProblem(incident.id, problem, options);
   await deps.queue.enqueue({ kind: 'refresh', id: incident.id, n: deps.clock.now() });
 }
 

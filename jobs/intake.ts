@@ -1,7 +1,8 @@
 import type { Deps } from '../src/deps.ts';
 import { whyNotEligible } from '../src/domain/approval.ts';
 import { absurd } from '../src/domain/errors.ts';
-import { en, type Text, zh } from '../src/domain/text.ts';
+import { describeScope } from '../src/domain/scope.ts';
+import { duration, en, type Text, zh } from '../src/domain/text.ts';
 import { joinedAnswer } from '../src/slack/views/answers.ts';
 import { answer } from './answer.ts';
 import { decide } from './decide.ts';
@@ -28,6 +29,9 @@ export async function intake(inboxId: string, deps: Deps, signal: AbortSignal): 
     case 'pause':
     case 'resume':
       return pauseOrResume({ id, request }, deps, signal);
+    case 'mute':
+    case 'unmute':
+      return muteOrUnmute({ id, request }, deps, signal);
     default:
       return absurd(request);
   }
@@ -127,4 +131,33 @@ async function pauseOrResume(
     },
     signal,
   );
+}
+
+async function muteOrUnmute(
+  { id, request }: Intake<'mute' | 'unmute'>,
+  deps: Deps,
+  signal: AbortSignal,
+): Promise<void> {
+  const [person, { teamId }] = await Promise.all([deps.chat.person(request.user, signal), deps.chat.identity(signal)]);
+  const mayNot = whyNotEligible(person, teamId);
+  const cluster = request.cluster ?? onlyCluster(deps);
+  if (mayNot !== undefined || cluster === undefined || !deps.clusters.has(cluster)) {
+    await deps.store.finishRequest(id);
+    return whisper(deps, request, mayNot ?? { en: 'There is no such cluster.', zh: '没有这个集群。' }, signal);
+  }
+  const about = describeScope(request.scope);
+  const input = { inboxId: id, cluster, scope: request.scope, actor: request.user };
+  if (request.kind === 'mute') {
+    await deps.store.mute({ ...input, forMs: request.forMs });
+    const says: Text = {
+      en: en`Muted ${about} for ${duration(request.forMs)}: alerts about it begin no thread. Threads that stand are kept true. /k8s-storage unmute ends it.`,
+      zh: zh`已静音 ${about}，为期 ${duration(request.forMs)}：它的告警不再新建讨论串，已有的讨论串仍会更新。用 /k8s-storage unmute 结束。`,
+    };
+    return whisper(deps, request, says, signal);
+  }
+  const { wasMuted } = await deps.store.unmute(input);
+  const says: Text = wasMuted
+    ? { en: en`Alerts about ${about} begin threads again.`, zh: zh`${about} 的告警将重新新建讨论串。` }
+    : { en: en`${about} was not muted.`, zh: zh`${about} 没有被静音。` };
+  return whisper(deps, request, says, signal);
 }

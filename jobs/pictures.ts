@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Chain, describeChain, type FindingChain } from '../src/domain/chain.ts';
 import { Refused } from '../src/domain/errors.ts';
-import type { Incident } from '../src/domain/incident.ts';
+import { type Incident, isOver } from '../src/domain/incident.ts';
 import { canonicalText } from '../src/domain/report.ts';
 import type { Chat, Log, Painter, Store } from '../src/ports.ts';
 import type { Picture, Pictures } from '../src/slack/views/findings.ts';
@@ -26,7 +26,7 @@ export interface ThreadPictures {
 
 /** Looks up which pictures of an incident were uploaded before, by this process or another. */
 export async function findPictures(incident: Incident, deps: PictureDeps): Promise<ThreadPictures> {
-  const chains = incident.state === 'resolved' ? [] : incident.chains;
+  const chains = isOver(incident.state) ? [] : incident.chains;
   const files = await deps.store.findPictures(chains.map(({ chain }) => hashOf(chain)));
   const known = new Map<string, Picture>();
   for (const { finding, chain } of chains) {

@@ -2,13 +2,17 @@ import { createHash } from 'node:crypto';
 import type { Deps } from '../src/deps.ts';
 import type { FindingChain } from '../src/domain/chain.ts';
 import { Refused, Transient } from '../src/domain/errors.ts';
+import { isOver } from '../src/domain/incident.ts';
 import { canonicalText } from '../src/domain/report.ts';
 import { incidentIn, planIn, type SpokenIncident, type SpokenPlan } from '../src/domain/spoken.ts';
-import type { Chat, ChatMessage, PostedMessage, Store } from '../src/ports.ts';
+import type { Language } from '../src/domain/text.ts';
+import type { Chat, ChatMessage, Clock, PostedMessage, Queue, Store } from '../src/ports.ts';
 import { findingGone, findingMessages, type Pictures } from '../src/slack/views/findings.ts';
-import { incidentMessage } from '../src/slack/views/incident.ts';
+import { type About, incidentMessage } from '../src/slack/views/incident.ts';
+import { threadLink } from '../src/slack/views/link.ts';
 import { planMessage } from '../src/slack/views/plan.ts';
 import { findPictures, makePictures, type PictureDeps } from './pictures.ts';
+import { type TroubleDeps, tellChannelTrouble } from './tell.ts';
 
 /** What bringing a thread up to date needs. */
 export interface RefreshDeps extends PictureDeps {
@@ -22,9 +26,16 @@ export interface RefreshDeps extends PictureDeps {
       | 'findMessages'
       | 'saveMessage'
       | 'recordThread'
-    >;
-  readonly chat: PictureDeps['chat'] & Pick<Chat, 'post' | 'update'>;
-  readonly settings: Pick<Deps['settings'], 'language'>;
+      | 'takeTurn'
+      | 'postpone'
+      | 'alertsOfIncident'
+      | 'clearChannelTrouble'
+    > &
+    TroubleDeps['store'];
+  readonly chat: PictureDeps['chat'] & Pick<Chat, 'post' | 'update' | 'identity'>;
+  readonly queue: Pick<Queue, 'enqueue'>;
+  readonly clock: Clock;
+  readonly settings: TroubleDeps['settings'] & Pick<Deps['settings'], 'language' | 'incidentChannel'>;
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -35,8 +46,17 @@ interface Wanted {
   readonly plain?: ChatMessage;
 }
 
+/** Where a message stands. */
+interface Shown {
+  readonly channel: string;
+  readonly ts: string;
+}
+
 const HEAD = 'head';
-const LONGEST_WAIT_MS = 30_000;
+/** A turn that comes so soon is waited for; a later one is come back for. */
+const WORTH_WAITING_MS = 1_500;
+/** A channel that cannot be written to is tried again, in case somebody has invited the bot. */
+const CHANNEL_AGAIN_MS = 60_000;
 /** Slack goes on working on an upload after it has said yes; until then it refuses messages that show it. */
 const UPLOAD_PAUSES_MS = [500, 1000, 1500];
 
@@ -52,7 +72,8 @@ export async function refresh(incidentId: string, deps: RefreshDeps, signal: Abo
 
 /**
  * Renders every message, posts what is new and edits what differs. Running it again posts nothing again; state that
- * changed meanwhile raises `wanted`, and the sweep comes back. Returns the chains of which there is no picture yet.
+ * changed meanwhile raises `wanted`, and the sweep comes back. Where Slack or the channel's own pace asks to wait, the
+ * thread is given back until then. Returns the chains of which there is no picture yet.
  */
 async function bring(
   incidentId: string,
@@ -65,22 +86,66 @@ async function bring(
   if (!turn || !found) return [];
   const language = found.language ?? deps.settings.language;
   const incident = incidentIn(found, language);
-  const plans = (await deps.store.plansOfIncident(incidentId)).map((plan) => planIn(plan, language));
-  const posted = new Map((await deps.store.findMessages(incidentId)).map((message) => [message.key, message]));
-  const head = await show(
-    { key: HEAD, message: incidentMessage(incident, plans) },
-    null,
-    incident,
-    posted,
-    deps,
-    signal,
-  );
-  if (incident.thread === null) await deps.store.recordThread(incidentId, head);
+  try {
+    const missing = await bringUpToDate(incident, language, pausesMs, deps, signal);
+    await deps.store.endRefresh(incidentId, turn.wanted);
+    return missing;
+  } catch (error) {
+    const waitMs = await waitAfter(error, incident, deps, signal);
+    if (waitMs === undefined) throw error;
+    await deps.store.postpone(incidentId, waitMs);
+    await deps.queue.enqueue({ kind: 'refresh', id: incidentId, n: deps.clock.now() }, waitMs);
+    return [];
+  }
+}
+
+async function bringUpToDate(
+  incident: SpokenIncident,
+  language: Language,
+  pausesMs: readonly number[],
+  deps: RefreshDeps,
+  signal: AbortSignal,
+): Promise<readonly FindingChain[]> {
+  const plans = (await deps.store.plansOfIncident(incident.id)).map((plan) => planIn(plan, language));
+  const posted = new Map((await deps.store.findMessages(incident.id)).map((message) => [message.key, message]));
+  const message = incidentMessage(incident, plans, await aboutOf(incident, deps, signal));
+  const head = await show({ key: HEAD, message }, null, incident, posted, deps, signal);
+  if (incident.thread === null) {
+    await deps.store.recordThread(incident.id, head.ts, head.channel);
+    await deps.store.clearChannelTrouble(incident.channel);
+  }
   const { known, missing } = await findPictures(incident, deps);
   for (const wanted of replies(incident, plans, [...posted.keys()], known))
-    await show(wanted, head, incident, posted, deps, signal, pausesMs);
-  await deps.store.endRefresh(incidentId, turn.wanted);
+    await show(wanted, head.ts, incident, posted, deps, signal, pausesMs);
   return missing;
+}
+
+/** How long to leave the thread alone after a failure; undefined: it is no matter of time. */
+async function waitAfter(
+  error: unknown,
+  incident: SpokenIncident,
+  deps: RefreshDeps,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  if (error instanceof Transient) return error.retryAfterMs;
+  const code =
+    error instanceof Refused
+      ? /: (channel_not_found|not_in_channel|is_archived|restricted_action)$/.exec(error.message)?.[1]
+      : undefined;
+  if (code === undefined) return undefined;
+  await tellChannelTrouble(incident.channel, code, deps, signal);
+  return CHANNEL_AGAIN_MS;
+}
+
+const MOST_ALERTS = 20;
+
+/** What else the first message tells: the alerts, and where an incident went on. */
+async function aboutOf(incident: SpokenIncident, deps: RefreshDeps, signal: AbortSignal): Promise<About> {
+  const alerts = incident.origin === 'person' ? [] : await deps.store.alertsOfIncident(incident.id, MOST_ALERTS);
+  const next = incident.joinedInto === null ? undefined : await deps.store.findIncident(incident.joinedInto);
+  if (!next?.thread) return { alerts, goesOnAt: null };
+  const { url } = await deps.chat.identity(signal);
+  return { alerts, goesOnAt: threadLink(url, next.channel, next.thread) };
 }
 
 /** Everything below the first message: findings, those that are gone, and plans that somebody has touched. */
@@ -90,9 +155,9 @@ function replies(
   postedKeys: readonly string[],
   pictures: Pictures,
 ): readonly Wanted[] {
-  const isOver = incident.state === 'resolved';
-  const plain = new Map(isOver ? [] : findingMessages(incident, plans).map(({ key, message }) => [key, message]));
-  const findings = (isOver ? [] : findingMessages(incident, plans, pictures)).map(({ key, finding, message }) => {
+  const isDone = isOver(incident.state);
+  const plain = new Map(isDone ? [] : findingMessages(incident, plans).map(({ key, message }) => [key, message]));
+  const findings = (isDone ? [] : findingMessages(incident, plans, pictures)).map(({ key, finding, message }) => {
     const without = plain.get(key);
     return { key, message, ...(without && pictures.has(finding.id) ? { plain: without } : {}) };
   });
@@ -126,7 +191,7 @@ function describeKey(key: string): string {
   return `${fault} (${kind} ${rest.filter((part) => part !== '').join('/')})`;
 }
 
-/** Posts or edits one message when it differs from what was shown. Returns its ts. */
+/** Posts or edits one message when it differs from what was shown. Returns where it stands. */
 async function show(
   wanted: Wanted,
   thread: string | null,
@@ -135,7 +200,7 @@ async function show(
   deps: RefreshDeps,
   signal: AbortSignal,
   pausesMs: readonly number[] = [],
-): Promise<string> {
+): Promise<Shown> {
   try {
     return await showOne(wanted, thread, incident, posted, deps, signal);
   } catch (error) {
@@ -155,30 +220,32 @@ async function showOne(
   posted: ReadonlyMap<string, PostedMessage>,
   deps: RefreshDeps,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<Shown> {
   const hash = createHash('sha256').update(canonicalText(wanted.message)).digest('hex');
   const before = posted.get(wanted.key);
-  if (before?.ts && before.hash === hash) return before.ts;
   const channel = before?.channel ?? incident.channel;
   const ts = before?.ts;
-  if (ts) {
-    await patiently(() => deps.chat.update(channel, ts, wanted.message, signal), deps, signal);
-    await deps.store.saveMessage(incident.id, { key: wanted.key, channel, ts, hash });
-    return ts;
-  }
-  const sent = await patiently(() => deps.chat.post(channel, thread, wanted.message, signal), deps, signal);
-  await deps.store.saveMessage(incident.id, { key: wanted.key, channel: sent.channel, ts: sent.ts, hash });
-  return sent.ts;
+  if (ts && before.hash === hash) return { channel, ts };
+  await takeTurn(incident, ts ? 'update' : 'post', deps, signal);
+  const sent = ts ? { channel, ts } : await deps.chat.post(channel, thread, wanted.message, signal);
+  if (ts) await deps.chat.update(channel, ts, wanted.message, signal);
+  await deps.store.saveMessage(incident.id, { key: wanted.key, ...sent, hash });
+  return sent;
 }
 
-/** Slack says how long to wait; a short wait is better than starting the thread over. */
-async function patiently<T>(call: () => Promise<T>, deps: RefreshDeps, signal: AbortSignal): Promise<T> {
-  try {
-    return await call();
-  } catch (error) {
-    const waitMs = error instanceof Transient ? error.retryAfterMs : undefined;
-    if (waitMs === undefined || waitMs > LONGEST_WAIT_MS) throw error;
+/** Who asked gets the answer at once; what nobody asked for keeps the pace of its channel. Throws `Transient` with the wait. */
+async function takeTurn(
+  incident: SpokenIncident,
+  kind: 'post' | 'update',
+  deps: RefreshDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  if (incident.origin === 'person') return;
+  for (;;) {
+    const waitMs = await deps.store.takeTurn(incident.id, deps.settings.incidentChannel ?? incident.channel, kind);
+    if (waitMs === 0) return;
+    if (waitMs > WORTH_WAITING_MS)
+      throw new Transient('the channel takes its next message later', { retryAfterMs: waitMs });
     await deps.sleep(waitMs, signal);
-    return call();
   }
 }

@@ -2,7 +2,8 @@ import type { Deps } from '../src/deps.ts';
 import { languageOf } from '../src/domain/approval.ts';
 import { Refused, Transient, Uncertain } from '../src/domain/errors.ts';
 import type { Request } from '../src/domain/inbox.ts';
-import { type Language, type Sentence, textIn } from '../src/domain/text.ts';
+import { en, type Language, type Sentence, type Text, textIn, zh } from '../src/domain/text.ts';
+import type { Chat, Log, Store } from '../src/ports.ts';
 import { sentenceAnswer, type Whisper } from '../src/slack/views/answers.ts';
 
 /** A request of a person, taken in by a door and not answered yet. */
@@ -51,3 +52,51 @@ export async function languageFor(
 ): Promise<Language> {
   return languageOf(await chat.person(user, signal)) ?? settings.language;
 }
+
+const troubleWords: Readonly<Record<string, Text>> = {
+  channel_not_found: {
+    en: 'there is no such channel, or it is private and the bot is not in it',
+    zh: '没有这个频道，或者它是私有频道而机器人不在其中',
+  },
+  not_in_channel: { en: 'the bot is not in it; invite it with /invite', zh: '机器人不在其中；请用 /invite 邀请它' },
+  is_archived: { en: 'it is archived', zh: '它已归档' },
+  restricted_action: { en: 'the workspace does not let the bot post there', zh: '工作区不允许机器人在那里发言' },
+};
+
+export interface TroubleDeps {
+  readonly store: Pick<Store, 'noteChannelTrouble'>;
+  readonly chat: Pick<Chat, 'post'>;
+  readonly log: Log;
+  readonly settings: Pick<Deps['settings'], 'admin' | 'language'>;
+}
+
+/** Said once: in the log, in `readyz` for as long as it lasts, and to the admin. */
+export async function tellChannelTrouble(
+  channel: string,
+  code: string,
+  deps: TroubleDeps,
+  signal: AbortSignal,
+): Promise<void> {
+  const why: Sentence = troubleWords[code] ?? code;
+  const says = textIn(why, 'en');
+  const { isNew } = await deps.store.noteChannelTrouble(channel, says);
+  if (!isNew) return;
+  deps.log.error('a channel cannot be written to', { channel, says });
+  const { admin, language } = deps.settings;
+  if (admin === undefined) return;
+  try {
+    const text = textIn(
+      {
+        en: en`I cannot write to the channel ${channel}: ${why}. Incidents wait, and are told there once I can.`,
+        zh: zh`我无法在频道 ${channel} 中发言：${why}。事件会等待，等我可以发言后再在那里告知。`,
+      },
+      language,
+    );
+    await deps.chat.post(admin, null, { ...sentenceAnswer(text), metadata: noticeMetadata }, signal);
+  } catch (error) {
+    if (!(error instanceof Refused || error instanceof Transient || error instanceof Uncertain)) throw error;
+    deps.log.warn('could not tell the admin something', { admin, reason: error.message });
+  }
+}
+
+const noticeMetadata = { event_type: 'k8s_storage', event_payload: { kind: 'notice' } } as const;

@@ -27,7 +27,8 @@ export function answerError(res: ServerResponse, error: unknown): void {
     error instanceof BadRequest ? error : new BadRequest(500, 'internal', 'the request could not be handled');
   const headers = {
     'content-type': 'application/json',
-    ...(known.status === 413 || known.status === 408 ? { connection: 'close' } : {}),
+    // The rest of a body that nobody reads would keep the connection busy.
+    ...(res.req.complete ? {} : { connection: 'close' }),
   };
   res.writeHead(known.status, headers).end(JSON.stringify({ error: known.error, detail: known.message }));
 }

@@ -1,5 +1,6 @@
 import ms from 'ms';
 import { z } from 'zod';
+import { parseQuietHours, type QuietHours } from './domain/quiet-hours.ts';
 
 export const roles = ['all', 'web', 'worker', 'remediator'] as const;
 export type Role = (typeof roles)[number];
@@ -15,6 +16,8 @@ export interface Config {
     readonly signingSecret: string | undefined;
     readonly appToken: string | undefined;
     readonly apiUrl: string | undefined;
+    /** Who is told when a channel cannot be written to. */
+    readonly admin: string | undefined;
   };
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
@@ -31,6 +34,16 @@ export interface Config {
   readonly logLevel: string;
   readonly language: 'en' | 'zh';
   readonly faults: string | undefined;
+  readonly alerts: {
+    /** Where incidents that nobody asked for have their threads. */
+    readonly channel: string | undefined;
+    readonly token: string | undefined;
+    readonly pagerdutySecrets: readonly string[];
+    /** Only what is critical begins a thread then. */
+    readonly quietHours: QuietHours | undefined;
+  };
+  /** Period of the bot's own look at every cluster; 0 is never. */
+  readonly scanIntervalMs: number;
   /** Settings that are set and have no effect yet; the start warns about them. */
   readonly withoutEffect: readonly string[];
 }
@@ -46,7 +59,7 @@ const notYet: Readonly<Record<string, string>> = {
 };
 
 /** Settings of parts that answer "not yet" by themselves: the start says so once, in the log. */
-const withoutEffect = ['SLACK_INCIDENT_CHANNEL', 'ALERT_TOKEN', 'PAGERDUTY_SECRETS', 'PROMETHEUS_URL', 'SCAN_INTERVAL'];
+const withoutEffect = ['PROMETHEUS_URL'];
 
 const duration = z.string().transform((text, context) => {
   const value = /^\d+(ms|s|m|h|d)$/.test(text) ? ms(text as ms.StringValue) : undefined;
@@ -68,6 +81,38 @@ const schema = z.object({
     .url('is no URL; write something like https://slack.com/api/')
     .endsWith('/api/', 'must end in /api/')
     .optional(),
+  SLACK_INCIDENT_CHANNEL: z
+    .string()
+    .regex(
+      /^([CG][A-Z0-9]{6,}|#?[\p{L}\p{N}_-]{1,80})$/u,
+      'is no channel; write its id or its name, such as #incidents',
+    )
+    .optional(),
+  SLACK_ADMIN: z
+    .string()
+    .regex(/^[UW][A-Z0-9]{6,}$/, 'is no user id; copy the member ID from the profile in Slack, it begins with U')
+    .optional(),
+  QUIET_HOURS: z
+    .string()
+    .transform((text, context) => {
+      const hours = parseQuietHours(text);
+      if (hours) return hours;
+      context.addIssue({
+        code: 'custom',
+        message: 'is no span of hours; write something like 22:00-07:00 Europe/Berlin',
+      });
+      return z.NEVER;
+    })
+    .optional(),
+  ALERT_TOKEN: z.string().min(16, 'is too short to keep anybody out; write 32 random characters').optional(),
+  PAGERDUTY_SECRETS: z
+    .string()
+    .transform((text) => listOf(text))
+    .refine(
+      (secrets) => secrets.every((secret) => secret.length >= 16),
+      'holds one that is too short; copy them from PagerDuty',
+    )
+    .default([]),
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, 'is no PostgreSQL URL; it begins with postgres://')
@@ -77,6 +122,12 @@ const schema = z.object({
     .string()
     .regex(/^rediss?:\/\//, 'is no Redis URL; it begins with redis:// or rediss://')
     .optional(),
+  SCAN_INTERVAL: z
+    .literal('0')
+    .transform(() => 0)
+    .or(duration)
+    .default(ms('5m'))
+    .refine((value) => value === 0 || value >= ms('10s'), 'is too short; write 10s or more, or 0 for never'),
   KUBECONFIG: z.string().optional(),
   KUBE_CONTEXT: z.string().optional(),
   KUBECONFIG_ACT: z.string().optional(),
@@ -132,6 +183,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       signingSecret: env.SLACK_SIGNING_SECRET,
       appToken: env.SLACK_APP_TOKEN,
       apiUrl: env.SLACK_API_URL,
+      admin: env.SLACK_ADMIN,
     },
     databaseUrl: env.DATABASE_URL,
     dataDir: env.DATA_DIR,
@@ -140,20 +192,31 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       config: env.KUBECONFIG,
       context: env.KUBE_CONTEXT,
       actConfig: env.KUBECONFIG_ACT,
-      clusters: (env.CLUSTERS ?? '')
-        .split(',')
-        .map((name) => name.trim())
-        .filter((name) => name !== ''),
+      clusters: listOf(env.CLUSTERS ?? ''),
     },
     approvalTtlMs: env.APPROVAL_TTL,
     executionTtlMs: env.EXECUTION_TTL,
     // In the playground a person watches: the goal need not hold for a minute.
     settleMs: env.SETTLE ?? (mode === 'playground' ? ms('5s') : ms('60s')),
+    alerts: {
+      channel: env.SLACK_INCIDENT_CHANNEL,
+      token: env.ALERT_TOKEN,
+      pagerdutySecrets: env.PAGERDUTY_SECRETS,
+      quietHours: env.QUIET_HOURS,
+    },
+    scanIntervalMs: env.SCAN_INTERVAL,
     logLevel: env.LOG_LEVEL,
     language: env.BOT_LANGUAGE,
     faults: env.K8S_STORAGE_FAULTS,
     withoutEffect: withoutEffect.filter((name) => set[name] !== undefined && set[name] !== '0'),
   };
+}
+
+function listOf(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
 }
 
 function check(env: z.infer<typeof schema>, mode: Config['mode']): void {

@@ -1,4 +1,5 @@
 import type { Catalogue } from './diagnose.ts';
+import type { QuietHours } from './domain/quiet-hours.ts';
 import type { Language } from './domain/text.ts';
 import type { FaultHook } from './fault-points.ts';
 import type { Chat, Clock, ClusterAccess, Ids, Log, Painter, Queue, Store } from './ports.ts';
@@ -25,6 +26,11 @@ export interface Deps {
     readonly pollMs: number;
     /** Of threads that nobody asked for, and of people whose own is not known. */
     readonly language: Language;
+    /** Where incidents that nobody asked for have their threads; undefined: nowhere. */
+    readonly incidentChannel: string | undefined;
+    /** Slack user id of who is told when a channel cannot be written to. */
+    readonly admin: string | undefined;
+    readonly quietHours: QuietHours | undefined;
   };
   readonly fault: FaultHook;
   sleep(ms: number, signal: AbortSignal): Promise<void>;

@@ -13,6 +13,8 @@ export interface HttpOptions {
   readonly port: number;
   /** Takes `POST /slack/events`; absent in roles without Slack and in Socket Mode. */
   readonly slack: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
+  /** Takes `/alerts/…`; absent in roles that take nothing in. */
+  readonly alerts: ((request: IncomingMessage, response: ServerResponse, path: string) => void) | undefined;
   readonly health: () => Promise<Health>;
   readonly metrics: () => Promise<string>;
   readonly log: Log;
@@ -75,8 +77,10 @@ async function route(request: IncomingMessage, response: ServerResponse, options
     options.slack(request, response);
     return;
   }
-  if (path.startsWith('/alerts/'))
-    return refuse(request, response, 401, 'closed', 'Alerts are not taken in: no source is configured.');
+  if (path.startsWith('/alerts/') && options.alerts) {
+    options.alerts(request, response, path);
+    return;
+  }
   if (request.method !== 'GET')
     return refuse(
       request,

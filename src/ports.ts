@@ -4,12 +4,13 @@
  * `Refused`, `Transient` or `Uncertain` (domain/errors.ts), anything else is a bug.
  */
 
+import type { AlertEntry } from './domain/alert.ts';
 import type { KnownPerson } from './domain/approval.ts';
 import type { AuditEvent, AuditRow } from './domain/audit.ts';
 import type { Chain, FindingChain } from './domain/chain.ts';
 import type { Cluster, ClusterIdentity } from './domain/cluster.ts';
 import type { InboxEntry, Request } from './domain/inbox.ts';
-import type { Incident } from './domain/incident.ts';
+import type { Cause, Incident, StoredState } from './domain/incident.ts';
 import type { BackendVolume, JsonObject } from './domain/objects.ts';
 import type { Plan, StepState, Vote } from './domain/plan.ts';
 import type { Offer, ReadCost, Report } from './domain/report.ts';
@@ -26,7 +27,7 @@ export interface Clock {
 /** Fresh ids and randomness, so that tests can name what they make. */
 export interface Ids {
   /** `inc-…`, `pln-…`: short, unguessable enough to be unique, readable aloud. */
-  next(prefix: 'inc' | 'pln' | 'inb'): string;
+  next(prefix: 'inc' | 'pln' | 'inb' | 'lst' | 'scn'): string;
 }
 
 /** Structured log: constant message, data beside it. `error` only when an operator must act. */
@@ -175,13 +176,13 @@ export interface Painter {
   png(chain: Chain, signal: AbortSignal): Promise<Uint8Array>;
 }
 
-export const jobKinds = ['intake', 'diagnose', 'remediate', 'refresh'] as const;
+export const jobKinds = ['intake', 'alert', 'diagnose', 'remediate', 'refresh', 'list', 'scan'] as const;
 export type JobKind = (typeof jobKinds)[number];
 
 /** A wake-up: which row to look at. It carries no data; a lost, late or doubled one changes nothing. */
 export interface JobRef {
   readonly kind: JobKind;
-  /** Inbox id, incident id or plan id. */
+  /** Inbox id, incident id, plan id or list id. */
   readonly id: string;
   /** Makes a re-enqueued job another job, so that an old one of the same name cannot swallow it. */
   readonly n: number;
@@ -236,6 +237,22 @@ export interface Due {
   readonly jobs: readonly JobRef[];
 }
 
+/** One line of a list of many incidents. */
+export interface RushIncident
+  extends Pick<Incident, 'id' | 'scope' | 'cluster' | 'channel' | 'thread' | 'severity' | 'isSilent'> {
+  readonly state: StoredState;
+}
+
+/** Alerts of an incident that are alike. */
+export interface IncidentAlert {
+  readonly name: string;
+  /** Kind, namespace unless there is none, name. */
+  readonly object: readonly string[];
+  readonly firing: number;
+  readonly times: number;
+  readonly since: string;
+}
+
 /** One message of a thread: what it should show, and what was posted. */
 export interface PostedMessage {
   readonly key: string;
@@ -260,6 +277,34 @@ export interface Store {
   /** Marks a request as answered when its answer changes nothing else. */
   finishRequest(inboxId: string): Promise<void>;
 
+  // --- alerts
+  /** Commits what a sender delivered. `fresh` is false for a repeat of the same source, cluster and key, which has no effect. */
+  takeAlerts(
+    id: string,
+    delivery: {
+      readonly source: string;
+      /** The one of the URL; null where each alert must tell. */
+      readonly cluster: string | null;
+      readonly key: string;
+      readonly entries: readonly AlertEntry[];
+    },
+  ): Promise<{ readonly fresh: boolean }>;
+  /**
+   * Takes the oldest deliveries apart: keeps each alert, opens or joins an incident of `channel` for each object that a
+   * new one is about, and tells the incidents whose last alert is over. Returns how many there were, and the incidents
+   * of which a diagnosis is due.
+   */
+  foldAlerts(input: {
+    readonly clusters: readonly string[];
+    readonly channel: string;
+    readonly most: number;
+    newId(prefix: 'inc' | 'lst'): string;
+  }): Promise<{ readonly deliveries: number; readonly incidents: readonly string[] }>;
+  /** The alerts of an incident by name and object, oldest first. */
+  alertsOfIncident(incident: string, limit: number): Promise<readonly IncidentAlert[]>;
+  /** Whether an alert of the incident still fires, and whether one is about something that is storage itself. */
+  firingOf(incident: string): Promise<{ readonly isFiring: boolean; readonly isStorage: boolean }>;
+
   // --- incidents
   /** Opens an incident, or joins the open one of the same cluster and scope; asks for a diagnosis either way. */
   openIncident(input: {
@@ -279,7 +324,9 @@ export interface Store {
   askRecheck(inboxId: string, incident: string, actor: string): Promise<void>;
   /**
    * Stores a report and its plans. A plan of the incident that still waits for approval and has the same digest stays
-   * with its votes; the others that wait are SUPERSEDED. Resolves the incident when `state` says so.
+   * with its votes; the others that wait are SUPERSEDED. Resolves the incident when `state` says so and nothing is being
+   * carried out. An incident that no person opened and whose cause is another one's joins that one: `shown` is the
+   * incident whose thread tells of it.
    */
   recordDiagnosis(input: {
     readonly incident: string;
@@ -287,18 +334,30 @@ export interface Store {
     /** What of it the thread draws; nothing when left out. */
     readonly chains?: readonly FindingChain[];
     readonly plans: readonly NewPlan[];
-    readonly state: Incident['state'];
+    readonly state: 'diagnosed' | 'resolved';
     readonly recheckSeconds: number | undefined;
+    /** Whether there is something to show. Absent: yes. */
+    readonly isWorthAThread?: boolean;
+    /** When the quiet hours end, RFC 3339; null outside of them. What is critical does not wait for it. */
+    readonly quietUntil?: string | null;
     readonly approvalTtlMs: number;
     /**
      * `diagnoses` of the incident when the reading began, so that who asks in the meantime is not answered by it.
      * Absent: it answers everybody who has asked.
      */
     readonly asked?: number;
-  }): Promise<void>;
-  /** The diagnosis could not be made; the thread says why. */
-  recordProblem(incident: string, problem: Sentence): Promise<void>;
-  recordThread(incident: string, ts: string): Promise<void>;
+  }): Promise<{ readonly shown: string }>;
+  /**
+   * The diagnosis could not be made; the thread says why. `isOver`: and it need not be made any more, as what it was about
+   * is gone.
+   */
+  recordProblem(
+    incident: string,
+    problem: Sentence,
+    options?: { readonly recheckSeconds?: number; readonly isOver?: boolean },
+  ): Promise<void>;
+  /** `channel` is the id that Slack gave for the name that was configured. */
+  recordThread(incident: string, ts: string, channel?: string): Promise<void>;
 
   // --- plans
   findPlan(id: string): Promise<Plan | undefined>;
@@ -376,6 +435,70 @@ export interface Store {
   findPictures(hashes: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** A change that the thread must show. The first file wins: a second upload of one picture is never shown. */
   savePicture(incident: string, hash: string, file: string): Promise<void>;
+
+  // --- the bot's own look
+  /** Which clusters are looked at, and how often; 0 is never. Rows of other clusters go. */
+  planScans(clusters: readonly string[], everyMs: number, newId: () => string): Promise<void>;
+  /** Takes a look that is due; the next one is due after the period. Undefined when it is not. */
+  beginScan(id: string): Promise<string | undefined>;
+  /**
+   * What a look saw: `seen` are the critical causes, each with the object by which a diagnosis finds it; `all` are the
+   * causes of everything that was found. Returns the incidents of which a diagnosis is due.
+   */
+  recordScan(input: {
+    readonly cluster: string;
+    readonly channel: string;
+    readonly seen: readonly { readonly cause: Cause; readonly scope: ScopeRef }[];
+    readonly all: readonly Cause[];
+    newId(prefix: 'inc' | 'lst'): string;
+  }): Promise<readonly string[]>;
+
+  // --- noise
+  /**
+   * Whether the channel takes another message now: 0 when it does, which uses the turn up; else in how many milliseconds
+   * it is likely to be this incident's turn.
+   */
+  takeTurn(incident: string, channel: string, kind: 'post' | 'update'): Promise<number>;
+  /** Gives the thread back and leaves it alone for that long. */
+  postpone(incident: string, ms: number): Promise<void>;
+  /** New threads about the object wait until then; what stands is kept true. */
+  mute(input: {
+    readonly inboxId: string;
+    readonly cluster: string;
+    readonly scope: ScopeRef;
+    readonly actor: string;
+    readonly forMs: number;
+  }): Promise<void>;
+  unmute(input: {
+    readonly inboxId: string;
+    readonly cluster: string;
+    readonly scope: ScopeRef;
+    readonly actor: string;
+  }): Promise<{ readonly wasMuted: boolean }>;
+  /** A list of many incidents, for one process for 20 s. Undefined when it is not due. */
+  beginList(id: string): Promise<
+    | {
+        readonly channel: string;
+        readonly ts: string | null;
+        readonly hash: string | null;
+        readonly incidents: readonly RushIncident[];
+      }
+    | undefined
+  >;
+  /** What was shown; nulls where nothing was. Looks again after `waitMs`, as long as something may change. */
+  endList(
+    id: string,
+    shown: {
+      readonly channel: string | null;
+      readonly ts: string | null;
+      readonly hash: string | null;
+      readonly waitMs: number;
+    },
+  ): Promise<void>;
+  /** `isNew`: nobody has been told yet. */
+  noteChannelTrouble(channel: string, says: string): Promise<{ readonly isNew: boolean }>;
+  clearChannelTrouble(channel: string): Promise<void>;
+  channelTroubles(): Promise<readonly { readonly channel: string; readonly says: string }[]>;
 
   // --- the rest
   /**

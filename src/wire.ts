@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { homedir, hostname } from 'node:os';
 import { setTimeout as sleepFor } from 'node:timers/promises';
+import { alertSources } from '../handlers/alerts/index.ts';
 import { doors } from '../handlers/doors.ts';
 import { runJob } from '../jobs/index.ts';
 import { sweep } from '../jobs/sweep.ts';
 import packageJson from '../package.json' with { type: 'json' };
+import { createAlertDoor } from './alert-door.ts';
 import type { Config } from './config.ts';
 import { startEmbedded } from './db/embedded.ts';
 import { openStore } from './db/store.ts';
@@ -46,7 +48,7 @@ export interface Running {
 const jobsOfRole: Readonly<Record<Config['role'], readonly JobKind[]>> = {
   all: jobKinds,
   web: [],
-  worker: ['intake', 'diagnose', 'refresh'],
+  worker: ['intake', 'alert', 'diagnose', 'refresh', 'list', 'scan'],
   remediator: ['remediate'],
 };
 
@@ -112,6 +114,9 @@ export async function start(config: Config, log: Log, overrides: Overrides = {})
         leaseMs: LEASE_MS,
         pollMs: POLL_MS,
         language: config.language,
+        incidentChannel: config.alerts.channel,
+        admin: config.slack.admin,
+        quietHours: config.alerts.quietHours,
       },
       fault,
       sleep: (ms, signal) => sleepFor(ms, undefined, { signal }),
@@ -198,12 +203,25 @@ async function openHttp(
     host: config.host,
     port: config.port,
     slack: app && ((request, response) => void app.handle(request, response)),
+    alerts: alertsOf(config, deps),
     health: () => checkHealth(config, deps),
     metrics: metrics.text,
     log: deps.log,
   });
   opened.push(() => http.close());
   return http;
+}
+
+/** Senders of alerts come by HTTP, also where Slack comes by socket. */
+function alertsOf(config: Config, deps: Deps): Parameters<typeof listen>[0]['alerts'] {
+  if (config.role !== 'all' && config.role !== 'web') return undefined;
+  const { token, pagerdutySecrets, channel } = config.alerts;
+  const door = createAlertDoor(deps, {
+    sources: alertSources,
+    secrets: { token, pagerduty: pagerdutySecrets },
+    channel,
+  });
+  return (request, response, path) => void door.handle(request, response, path);
 }
 
 const HEALTH_MS = 3000;
@@ -219,7 +237,8 @@ async function checkHealth(config: Config, deps: Deps): Promise<Health> {
     }
   };
   const clusters = config.role === 'web' ? [] : [...deps.clusters.values()];
-  const [database, queue, slack, ...answers] = await Promise.all([
+  const [troubles, database, queue, slack, ...answers] = await Promise.all([
+    deps.store.channelTroubles().catch(() => []),
     probe(() => deps.store.isHealthy()),
     probe(() => deps.queue.isHealthy()),
     probe(() => deps.chat.identity(signal)),
@@ -229,6 +248,7 @@ async function checkHealth(config: Config, deps: Deps): Promise<Health> {
     database,
     queue,
     slack,
+    ...Object.fromEntries(troubles.map(({ channel, says }) => [`channel/${channel}`, says])),
     ...Object.fromEntries(clusters.map((cluster, i) => [`cluster/${cluster.name}`, answers[i] ?? 'does not answer'])),
   };
   return { parts, isReady: database === 'ok' && slack === 'ok' && (clusters.length === 0 || answers.includes('ok')) };
@@ -244,6 +264,10 @@ async function startWork(
   const kinds = jobsOfRole[config.role];
   if (kinds.length === 0) return;
   await deps.queue.work(Object.fromEntries(kinds.map((kind) => [kind, runJob(kind, deps, metrics.jobEnded)])));
+  // Without a channel there is nobody to tell of what the bot sees by itself.
+  const everyMs = config.alerts.channel === undefined ? 0 : config.scanIntervalMs;
+  if (kinds.includes('scan'))
+    await deps.store.planScans([...deps.clusters.keys()], everyMs, () => deps.ids.next('scn'));
   const sweeping = sweep(deps, signal);
   opened.push(() => sweeping);
 }

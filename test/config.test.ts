@@ -31,10 +31,29 @@ describe('settings', () => {
     });
   });
 
+  it('read what alerts need', () => {
+    const alerts = {
+      SLACK_INCIDENT_CHANNEL: '#incidents',
+      ALERT_TOKEN: 'a-token-of-this-test',
+      PAGERDUTY_SECRETS: 'a-secret-of-this-test, another-of-this-test',
+      QUIET_HOURS: '22:00-07:00 Europe/Berlin',
+    };
+    expect(readConfig({ ...slack, ...alerts })).toMatchObject({
+      scanIntervalMs: 300_000,
+      alerts: {
+        channel: '#incidents',
+        token: 'a-token-of-this-test',
+        pagerdutySecrets: ['a-secret-of-this-test', 'another-of-this-test'],
+        quietHours: { from: 1320, to: 420, zone: 'Europe/Berlin' },
+      },
+    });
+  });
+
   it('name those that have no effect yet, and take 0 for off', () => {
-    expect(readConfig({ ...slack, SLACK_INCIDENT_CHANNEL: 'C1', SCAN_INTERVAL: '0' }).withoutEffect).toEqual([
-      'SLACK_INCIDENT_CHANNEL',
+    expect(readConfig({ ...slack, PROMETHEUS_URL: 'http://prometheus:9090' }).withoutEffect).toEqual([
+      'PROMETHEUS_URL',
     ]);
+    expect(readConfig({ ...slack, SCAN_INTERVAL: '0' })).toMatchObject({ scanIntervalMs: 0, withoutEffect: [] });
   });
 
   it.each<[string, Readonly<Record<string, string>>, RegExp]>([
@@ -46,6 +65,17 @@ describe('settings', () => {
     ['a port out of range', { PORT: '70000' }, /^PORT .*65535/],
     ['a duration without a unit', { SETTLE: '60' }, /^SETTLE .*30s/],
     ['a database of another kind', { DATABASE_URL: 'mysql://x' }, /^DATABASE_URL .*postgres:/],
+    [
+      'a channel that is none',
+      { ...slack, SLACK_INCIDENT_CHANNEL: 'the channel' },
+      /^SLACK_INCIDENT_CHANNEL .*#incidents/,
+    ],
+    ['a token that anybody guesses', { ...slack, ALERT_TOKEN: 'secret' }, /^ALERT_TOKEN .*32/],
+    ['a secret that is too short', { ...slack, PAGERDUTY_SECRETS: 'a-secret-of-this-test,x' }, /^PAGERDUTY_SECRETS /],
+    ['quiet hours without an end', { ...slack, QUIET_HOURS: '22:00' }, /^QUIET_HOURS .*22:00-07:00/],
+    ['quiet hours in a zone that there is not', { ...slack, QUIET_HOURS: '22:00-07:00 Mars/Base' }, /^QUIET_HOURS /],
+    ['a look at the clusters without a pause', { ...slack, SCAN_INTERVAL: '1s' }, /^SCAN_INTERVAL .*10s/],
+    ['an admin by name', { ...slack, SLACK_ADMIN: '@dana' }, /^SLACK_ADMIN .*U/],
     ['a Redis that is none', { REDIS_URL: 'localhost' }, /^REDIS_URL .*redis:/],
     ['a policy file, which is not built', { ...slack, POLICY_FILE: 'p.yaml' }, /^POLICY_FILE is set, but/],
     ['a language that is not spoken', { BOT_LANGUAGE: 'fr' }, /^BOT_LANGUAGE/],

@@ -3,16 +3,20 @@ import { audit } from './audit.ts';
 import { diagnose } from './diagnose.ts';
 import { help } from './help.ts';
 import { incidents } from './incidents.ts';
+import { mute } from './mute.ts';
 import { pause } from './pause.ts';
 import { resume } from './resume.ts';
 import { status } from './status.ts';
+import { unmute } from './unmute.ts';
 
 export const commands = [
   audit,
   diagnose,
   help,
   incidents,
+  mute,
   pause,
   resume,
   status,
+  unmute,
 ] as const;

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { JobRef, Store } from '../ports.ts';
 import type { Database, Tx } from './database.ts';
+import { mayShow } from './threads.ts';
 
 /** Of each kind at once; the next sweep finds the others. */
 const MOST = 200;
@@ -15,9 +16,12 @@ export function dueOf(database: Database): Pick<Store, 'due'> {
       database.withTx(async (tx) => ({
         jobs: [
           ...(await requests(tx, againAfterMs)),
+          ...(await deliveries(tx)),
           ...(await diagnoses(tx, againAfterMs)),
           ...(await refreshes(tx, againAfterMs)),
           ...(await plans(tx, againAfterMs)),
+          ...(await lists(tx, againAfterMs)),
+          ...(await scans(tx, againAfterMs)),
         ],
       })),
   };
@@ -49,12 +53,23 @@ async function requests(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]
   return jobsOf('intake', rows);
 }
 
+/** One wake-up takes all deliveries apart that wait. */
+async function deliveries(tx: Tx): Promise<readonly JobRef[]> {
+  const { rows } = await sql<{ n: string }>`
+    select (extract(epoch from clock_timestamp()) * 1000)::bigint as n
+    where exists (select from delivery where done_at is null)`.execute(tx.db);
+  return jobsOf(
+    'alert',
+    rows.map(({ n }) => ({ id: 'deliveries', n: Number(n) })),
+  );
+}
+
 async function diagnoses(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
   const { rows } = await sql<Row>`
     update incident set diagnose_no = diagnose_no + 1, diagnose_woken_at = clock_timestamp()
     where id in (
       select id from incident
-      where state <> 'resolved' and (asked_no > answered_no or recheck_at <= clock_timestamp()) and ${isQuiet('diagnose_woken_at', againAfterMs)}
+      where state not in ('resolved', 'joined') and (asked_no > answered_no or recheck_at <= clock_timestamp()) and ${isQuiet('diagnose_woken_at', againAfterMs)}
       order by id limit ${MOST} for update skip locked)
     returning id, diagnose_no as n`.execute(tx.db);
   return jobsOf('diagnose', rows);
@@ -65,10 +80,30 @@ async function refreshes(tx: Tx, againAfterMs: number): Promise<readonly JobRef[
     update incident set refresh_no = refresh_no + 1, refresh_woken_at = clock_timestamp()
     where id in (
       select id from incident
-      where wanted > shown and (refresh_until is null or refresh_until < clock_timestamp()) and ${isQuiet('refresh_woken_at', againAfterMs)}
+      where wanted > shown and ${mayShow} and (refresh_until is null or refresh_until < clock_timestamp()) and ${isQuiet('refresh_woken_at', againAfterMs)}
       order by id limit ${MOST} for update skip locked)
     returning id, refresh_no as n`.execute(tx.db);
   return jobsOf('refresh', rows);
+}
+
+async function lists(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+  const { rows } = await sql<Row>`
+    update rush set enqueue_no = enqueue_no + 1, woken_at = clock_timestamp()
+    where id in (
+      select id from rush where look_at <= clock_timestamp() and ${isQuiet('woken_at', againAfterMs)}
+      order by look_at limit ${MOST} for update skip locked)
+    returning id, enqueue_no as n`.execute(tx.db);
+  return jobsOf('list', rows);
+}
+
+async function scans(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+  const { rows } = await sql<Row>`
+    update scan set enqueue_no = enqueue_no + 1, woken_at = clock_timestamp()
+    where cluster in (
+      select cluster from scan where due_at <= clock_timestamp() and ${isQuiet('woken_at', againAfterMs)}
+      order by due_at limit ${MOST} for update skip locked)
+    returning id, enqueue_no as n`.execute(tx.db);
+  return jobsOf('scan', rows);
 }
 
 /** Approved plans that may start or whose time is over, and plans under way that nobody holds. */

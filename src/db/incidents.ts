@@ -1,14 +1,18 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { Refused } from '../domain/errors.ts';
+import { causesOf, objectsOf, severityOf, step } from '../domain/incident.ts';
 import { holdsTargets, type Plan } from '../domain/plan.ts';
+import { refKey } from '../domain/ref.ts';
 import { describeScope, scopeKey } from '../domain/scope.ts';
 import type { NewPlan, Store } from '../ports.ts';
 import type { Database, Tx } from './database.ts';
+import { findMergeTarget, lockCauses, mergeInto, recordCauses } from './incident-moves.ts';
 import { askDiagnosis, closeRequest, fromNow, lockIncidents, movePlan, now, openRequest } from './moves.ts';
 import { createPlan } from './new-plan.ts';
+import { holdUntil } from './noise.ts';
 import { NOT_APPROVED_IN_TIME } from './plans.ts';
-import { incidentOf, loadPlans } from './rows.ts';
+import { incidentOf, loadPlans, scopeOf, selectIncidents } from './rows.ts';
 import { cleanJson, cleanText, writeSentence } from './text.ts';
 
 type Incidents = Pick<
@@ -47,17 +51,13 @@ export function incidentsOf(database: Database): Incidents {
       }),
 
     async findIncident(id) {
-      const row = await database.ask((db) =>
-        db.selectFrom('incident').selectAll().where('id', '=', id).executeTakeFirst(),
-      );
+      const row = await database.ask((db) => selectIncidents(db).where('id', '=', id).executeTakeFirst());
       return row && incidentOf(row);
     },
 
     async findIncidentOfThread(channel, thread) {
       const row = await database.ask((db) =>
-        db
-          .selectFrom('incident')
-          .selectAll()
+        selectIncidents(db)
           .where('channel', '=', channel)
           .where('thread', '=', thread)
           .orderBy('opened_at', 'desc')
@@ -68,8 +68,8 @@ export function incidentsOf(database: Database): Incidents {
 
     async listIncidents({ onlyOpen, limit }) {
       const rows = await database.ask((db) => {
-        const all = db.selectFrom('incident').selectAll().orderBy('opened_at', 'desc').orderBy('id').limit(limit);
-        return (onlyOpen ? all.where('state', '<>', 'resolved') : all).execute();
+        const all = selectIncidents(db).orderBy('opened_at', 'desc').orderBy('id').limit(limit);
+        return (onlyOpen ? all.where('state', 'not in', ['resolved', 'joined']) : all).execute();
       });
       return rows.map(incidentOf);
     },
@@ -81,7 +81,7 @@ export function incidentsOf(database: Database): Incidents {
         await lockIncidents(tx, [incident]);
         const found = await findState(tx, incident);
         if (!found) throw new Refused(`There is no incident ${incident}.`);
-        if (found === 'resolved')
+        if (found === 'resolved' || found === 'joined')
           throw new Refused(`Incident ${incident} is resolved; run a new diagnosis if there is trouble again.`);
         await askDiagnosis(tx, [incident]);
         await closeRequest(tx, inboxId);
@@ -90,32 +90,47 @@ export function incidentsOf(database: Database): Incidents {
 
     recordDiagnosis: (input) =>
       database.withTx(async (tx) => {
-        await lockIncidents(tx, [input.incident]);
-        const state = await findState(tx, input.incident);
-        if (!state) throw new Refused(`There is no incident ${input.incident}.`);
-        if (state === 'resolved') throw new Refused(`Incident ${input.incident} is resolved already.`);
-        const { report } = input;
+        const { report, incident } = input;
+        const before = await tx.db
+          .selectFrom('incident')
+          .select(['cluster', 'origin'])
+          .where('id', '=', incident)
+          .executeTakeFirst();
+        if (!before) throw new Refused(`There is no incident ${incident}.`);
+        const causes = causesOf(report);
+        await lockCauses(tx, before.cluster, causes);
+        await lockIncidents(tx, [incident]);
+        const row = await selectIncidents(tx.db).where('id', '=', incident).executeTakeFirstOrThrow();
+        const moved = step(
+          { state: row.state, isActing: row.is_acting, resolvedForMs: 0 },
+          { kind: 'diagnosed', isClear: input.state === 'resolved' },
+        );
+        if (!moved) throw new Refused(`Incident ${incident} is resolved already.`);
+        const isSilent = row.silent && !(input.isWorthAThread ?? true);
+        const severity = severityOf(report) ?? row.severity;
         await tx.db
           .updateTable('incident')
           .set({
-            state: input.state,
+            state: moved.state,
             report: JSON.stringify(cleanJson(report)),
             chains: JSON.stringify(cleanJson(input.chains ?? [])),
             problem: null,
             cluster_uid: report.cluster.uid,
-            recheck_at: input.recheckSeconds === undefined ? null : fromNow(input.recheckSeconds * 1000),
+            recheck_at: recheckAt(input.recheckSeconds),
             answered_no:
               input.asked === undefined ? sql`asked_no` : sql`greatest(answered_no, ${input.asked}::integer)`,
             wanted: sql`wanted + 1`,
             diagnose_woken_at: null,
-            ...(input.state === 'resolved' ? { resolved_at: now() } : {}),
+            diagnosed_at: now(),
+            severity,
+            ...(moved.state === 'resolved' ? { resolved_at: now(), recheck_at: null } : {}),
           })
-          .where('id', '=', input.incident)
+          .where('id', '=', incident)
           .execute();
         tx.book.tell({
           kind: 'diagnosis_recorded',
           actor: 'system',
-          incident: input.incident,
+          incident,
           ...(report.cluster.uid === null ? {} : { cluster: report.cluster.uid }),
           data: {
             findings: report.findings.map(({ id, fault, verdict, severity, subject }) => ({
@@ -129,34 +144,70 @@ export function incidentsOf(database: Database): Incidents {
             unexplained: report.unexplained.map(({ object }) => object),
           },
         });
-        await replacePlans(tx, input.incident, input.plans, input.approvalTtlMs);
-        if (input.state === 'resolved')
-          tx.book.tell({ kind: 'incident_resolved', actor: 'system', incident: input.incident });
+        await recordCauses(tx, incident, before.cluster, { causes, ...objectsOf(report) });
+        const [cause] = causes;
+        const target =
+          cause && row.origin !== 'person' && !row.is_acting ? await findMergeTarget(tx, incident, cause) : undefined;
+        await replacePlans(tx, incident, target === undefined ? input.plans : [], input.approvalTtlMs);
+        if (target !== undefined) {
+          await mergeInto(tx, incident, target);
+          return { shown: target };
+        }
+        const hold =
+          row.silent && !isSilent && row.thread === null
+            ? await holdUntil(
+                tx,
+                row.cluster,
+                scopeOf(row.scope),
+                [row.scope_key, ...causes.map((one) => refKey(one.subject))],
+                severity === 'critical' || !input.quietUntil ? null : new Date(input.quietUntil),
+              )
+            : row.hold_until;
+        const isUntold = moved.state === 'resolved' && row.thread === null && hold !== null && hold > row.read_at;
+        await tx.db
+          .updateTable('incident')
+          .set({ silent: isSilent || isUntold, hold_until: hold })
+          .where('id', '=', incident)
+          .execute();
+        if (moved.state === 'resolved') {
+          if (isSilent) await markHealthy(tx, incident);
+          tx.book.tell({ kind: 'incident_resolved', actor: 'system', incident });
+        }
+        return { shown: incident };
       }),
 
-    recordProblem: (incident, problem) =>
+    recordProblem: (incident, problem, options = {}) =>
       database.withTx(async (tx) => {
-        await tx.db
+        const isOver = options.isOver === true;
+        await lockIncidents(tx, [incident]);
+        const ended = await tx.db
           .updateTable('incident')
           .set({
             problem: writeSentence(problem),
-            state: 'diagnosed',
+            state: isOver ? 'resolved' : 'diagnosed',
             answered_no: sql`asked_no`,
-            recheck_at: null,
+            recheck_at: options.recheckSeconds === undefined ? null : fromNow(options.recheckSeconds * 1000),
             wanted: sql`wanted + 1`,
             diagnose_woken_at: null,
+            diagnosed_at: now(),
+            ...(isOver ? { resolved_at: now() } : { silent: false }),
           })
           .where('id', '=', incident)
-          .where('state', '<>', 'resolved')
-          .execute();
+          .where('state', 'not in', ['resolved', 'joined'])
+          .returning('silent')
+          .executeTakeFirst();
+        if (!isOver || !ended) return;
+        await replacePlans(tx, incident, [], 0);
+        if (ended.silent) await markHealthy(tx, incident);
+        tx.book.tell({ kind: 'incident_resolved', actor: 'system', incident, data: { says: problem } });
       }),
 
-    recordThread: (incident, ts) =>
+    recordThread: (incident, ts, channel) =>
       database.withTx(async (tx) => {
         // The first wins: a second first message is the mistake, not the thread.
         await tx.db
           .updateTable('incident')
-          .set({ thread: ts })
+          .set({ thread: ts, ...(channel === undefined ? {} : { channel }) })
           .where('id', '=', incident)
           .where('thread', 'is', null)
           .execute();
@@ -183,7 +234,9 @@ async function openOrJoin(
         language: input.language,
         state: 'open',
       })
-      .onConflict((conflict) => conflict.columns(['cluster', 'scope_key']).where('state', '<>', 'resolved').doNothing())
+      .onConflict((conflict) =>
+        conflict.columns(['cluster', 'scope_key']).where('state', 'not in', ['resolved', 'joined']).doNothing(),
+      )
       .returning('id')
       .executeTakeFirst();
     if (made) return { id: made.id, isJoined: false };
@@ -192,22 +245,35 @@ async function openOrJoin(
       .select('id')
       .where('cluster', '=', input.cluster)
       .where('scope_key', '=', key)
-      .where('state', '<>', 'resolved')
+      .where('state', 'not in', ['resolved', 'joined'])
       .forUpdate()
       .executeTakeFirst();
     if (!open) continue;
     await askDiagnosis(tx, [open.id]);
+    // Somebody wants to see it now, whatever nobody was to be told of.
+    await tx.db.updateTable('incident').set({ silent: false, hold_until: null }).where('id', '=', open.id).execute();
     return { id: open.id, isJoined: true };
   }
   throw new Error('an incident was opened and resolved again and again while it was looked for');
 }
 
 async function getIncident(tx: Tx, id: string) {
-  return incidentOf(await tx.db.selectFrom('incident').selectAll().where('id', '=', id).executeTakeFirstOrThrow());
+  return incidentOf(await selectIncidents(tx.db).where('id', '=', id).executeTakeFirstOrThrow());
 }
 
 async function findState(tx: Tx, id: string) {
   return (await tx.db.selectFrom('incident').select('state').where('id', '=', id).executeTakeFirst())?.state;
+}
+
+/** When it is looked at again by itself. What was asked for while this diagnosis ran stays. */
+function recheckAt(seconds: number | undefined) {
+  const pending = sql<Date | null>`case when recheck_at > clock_timestamp() then recheck_at end`;
+  return seconds === undefined ? pending : sql<Date>`least(${fromNow(seconds * 1000)}, ${pending})`;
+}
+
+/** Its alerts were about something that is well: there was nothing to show. */
+async function markHealthy(tx: Tx, incident: string): Promise<void> {
+  await tx.db.updateTable('alert').set({ outcome: 'healthy' }).where('incident', '=', incident).execute();
 }
 
 /**

@@ -115,7 +115,7 @@ export async function askDiagnosis(tx: Tx, incidents: readonly string[]): Promis
     .updateTable('incident')
     .set({ asked_no: sql`asked_no + 1`, wanted: sql`wanted + 1`, state: 'open', diagnose_woken_at: null })
     .where('id', 'in', [...new Set(incidents)])
-    .where('state', '<>', 'resolved')
+    .where('state', 'not in', ['resolved', 'joined'])
     .execute();
 }
 

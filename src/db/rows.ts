@@ -1,7 +1,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { z } from 'zod';
 import type { FindingChain } from '../domain/chain.ts';
-import type { Incident } from '../domain/incident.ts';
+import { type Incident, shownState } from '../domain/incident.ts';
 import type { JsonObject, JsonValue } from '../domain/objects.ts';
 import { type Plan, type Step, stepStates, type Vote } from '../domain/plan.ts';
 import { type Proof, proofs } from '../domain/remediation.ts';
@@ -33,20 +33,38 @@ const report = z.custom<Report>((value) => jsonObject.safeParse(value).success);
 const chains = z.custom<readonly FindingChain[]>((value) => Array.isArray(value));
 const scopeRef = z.custom<ScopeRef>((value) => z.looseObject({ kind: z.string() }).safeParse(value).success);
 
+/** The scope of an incident or of a mute, as it was stored. */
+export const scopeOf = (text: string): ScopeRef => scopeRef.parse(JSON.parse(text));
 export const parseWrites = (text: string): readonly PlannedWrite[] => z.array(plannedWrite).parse(JSON.parse(text));
 export const parseParams = (text: string): JsonObject => jsonObject.parse(JSON.parse(text));
 
-export function incidentOf(row: Selectable<Tables['incident']>): Incident {
+/** A row, and whether a plan of it is being carried out. */
+export type IncidentRow = Selectable<Tables['incident']> & { readonly is_acting: boolean; readonly read_at: Date };
+
+/** Reads rows with what `incidentOf` needs. */
+export function selectIncidents(db: Kysely<Tables>) {
+  return db
+    .selectFrom('incident')
+    .selectAll()
+    .select(
+      sql<boolean>`exists (select from plan_state where plan_state.incident = incident.id
+        and plan_state.state in ('APPROVED', 'EXECUTING', 'VERIFYING'))`.as('is_acting'),
+    )
+    .select(sql<Date>`clock_timestamp()`.as('read_at'));
+}
+
+export function incidentOf(row: IncidentRow): Incident {
   return {
     id: row.id,
     cluster: row.cluster,
     clusterUid: row.cluster_uid,
     scope: scopeRef.parse(JSON.parse(row.scope)),
+    origin: row.origin,
     requester: row.requester,
     channel: row.channel,
     language: row.language,
     thread: row.thread,
-    state: row.state,
+    state: shownState(row.state, row.is_acting),
     openedAt: row.opened_at.toISOString(),
     resolvedAt: timeOf(row.resolved_at),
     recheckAt: timeOf(row.recheck_at),
@@ -55,6 +73,10 @@ export function incidentOf(row: Selectable<Tables['incident']>): Incident {
     problem: maybeSentence(row.problem),
     diagnoses: row.asked_no,
     answered: row.answered_no,
+    joinedInto: row.joined_into,
+    reopened: row.reopened_no,
+    severity: row.severity,
+    isSilent: row.silent,
   };
 }
 

@@ -1,14 +1,17 @@
 import { sql } from 'kysely';
 import { type FaultHook, noFaults } from '../fault-points.ts';
 import type { Store } from '../ports.ts';
+import { alertsOf } from './alerts.ts';
 import { auditOf } from './audit.ts';
 import { type DatabaseOptions, migrate, openDatabase } from './database.ts';
 import { dueOf } from './due.ts';
 import { executionOf } from './execution.ts';
 import { inboxOf } from './inbox.ts';
 import { incidentsOf } from './incidents.ts';
+import { noiseOf } from './noise.ts';
 import { pauseOf } from './pause.ts';
 import { plansOf } from './plans.ts';
+import { scansOf } from './scans.ts';
 import { threadsOf } from './threads.ts';
 
 export interface StoreOptions extends DatabaseOptions {
@@ -27,6 +30,9 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const database = openDatabase(options);
   return {
     ...inboxOf(database),
+    ...alertsOf(database),
+    ...noiseOf(database),
+    ...scansOf(database),
     ...incidentsOf(database),
     ...plansOf(database),
     ...executionOf(database, options.fault ?? noFaults),

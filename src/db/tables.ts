@@ -1,4 +1,6 @@
 import type { Generated, GeneratedAlways } from 'kysely';
+import type { Severity } from '../domain/fault.ts';
+import type { Origin, StoredState } from '../domain/incident.ts';
 import type { PlanState, StepState } from '../domain/plan.ts';
 import type { Risk } from '../domain/remediation.ts';
 import type { Language } from '../domain/text.ts';
@@ -17,6 +19,16 @@ export interface Tables {
   message: MessageTable;
   picture: PictureTable;
   audit: AuditTable;
+  incident_cause: IncidentCauseTable;
+  incident_object: IncidentObjectTable;
+  delivery: DeliveryTable;
+  alert: AlertTable;
+  alert_unclear: AlertUnclearTable;
+  mute: MuteTable;
+  pace: PaceTable;
+  rush: RushTable;
+  channel_trouble: ChannelTroubleTable;
+  scan: ScanTable;
 }
 
 interface InboxTable {
@@ -42,7 +54,7 @@ interface IncidentTable {
   channel: string;
   language: Language | null;
   thread: string | null;
-  state: 'open' | 'diagnosed' | 'resolved';
+  state: StoredState;
   opened_at: Generated<Date>;
   resolved_at: Date | null;
   recheck_at: Date | null;
@@ -61,6 +73,119 @@ interface IncidentTable {
   diagnose_no: Generated<number>;
   refresh_woken_at: Date | null;
   refresh_no: Generated<number>;
+  origin: Generated<Origin>;
+  joined_into: string | null;
+  reopened_no: Generated<number>;
+  severity: Severity | null;
+  /** Nothing to show yet, or nothing at all. */
+  silent: Generated<boolean>;
+  /** Its first message waits until then. */
+  hold_until: Date | null;
+  /** When the last diagnosis was recorded. */
+  diagnosed_at: Date | null;
+  rush: string | null;
+}
+
+interface IncidentCauseTable {
+  incident: string;
+  /** 0 is the cause of the scope's own trouble. */
+  no: number;
+  cluster: string;
+  cause: string;
+}
+
+interface IncidentObjectTable {
+  incident: string;
+  cluster: string;
+  object_key: string;
+  ref: string;
+  affected: boolean;
+  first_at: Generated<Date>;
+  last_at: Generated<Date>;
+}
+
+interface DeliveryTable {
+  id: string;
+  source: string;
+  /** The cluster of the URL; empty where the alerts themselves must tell. */
+  cluster: string;
+  key: string;
+  body: string;
+  received_at: Generated<Date>;
+  done_at: Date | null;
+}
+
+interface AlertTable {
+  cluster: string;
+  source: string;
+  fingerprint: string;
+  starts_at: Date;
+  ends_at: Date | null;
+  status: 'firing' | 'resolved';
+  name: string;
+  severity: Severity;
+  labels: string;
+  annotations: string;
+  measured: string;
+  scope_key: string | null;
+  /** It is about something that is storage itself. */
+  storage: Generated<boolean>;
+  outcome: 'incident' | 'notStorage' | 'unclear' | 'over' | 'healthy';
+  incident: string | null;
+  seen_at: Generated<Date>;
+}
+
+interface AlertUnclearTable {
+  source: string;
+  key: string;
+  says: string;
+  body: string;
+  seen_no: Generated<number>;
+  seen_at: Generated<Date>;
+}
+
+interface MuteTable {
+  cluster: string;
+  scope_key: string;
+  scope: string;
+  actor: string;
+  until: Date;
+  at: Generated<Date>;
+}
+
+interface PaceTable {
+  channel: string;
+  kind: string;
+  next_at: Date;
+}
+
+interface RushTable {
+  id: string;
+  channel: string;
+  ts: string | null;
+  hash: string | null;
+  opened_at: Generated<Date>;
+  until: Date;
+  look_at: Date | null;
+  woken_at: Date | null;
+  enqueue_no: Generated<number>;
+}
+
+interface ChannelTroubleTable {
+  channel: string;
+  says: string;
+  since: Generated<Date>;
+  told_at: Date | null;
+}
+
+interface ScanTable {
+  cluster: string;
+  id: string;
+  every_ms: number;
+  due_at: Generated<Date>;
+  done_at: Date | null;
+  woken_at: Date | null;
+  enqueue_no: Generated<number>;
 }
 
 interface PlanTable {

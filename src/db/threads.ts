@@ -8,6 +8,9 @@ type Threads = Pick<
   'beginRefresh' | 'endRefresh' | 'findMessages' | 'saveMessage' | 'findPictures' | 'savePicture'
 >;
 
+/** Nothing to show yet, or not before some moment: then there is no thread. One that stands is always kept true. */
+export const mayShow = sql<boolean>`not silent and (thread is not null or hold_until is null or hold_until <= clock_timestamp())`;
+
 /** So long one process has a thread for itself: two that post at once would post twice. */
 const REFRESH_LEASE_MS = 20_000;
 
@@ -20,6 +23,7 @@ export function threadsOf(database: Database): Threads {
           .set({ refresh_until: fromNow(REFRESH_LEASE_MS) })
           .where('id', '=', incident)
           .whereRef('wanted', '>', 'shown')
+          .where(mayShow)
           .where((eb) => eb.or([eb('refresh_until', 'is', null), eb('refresh_until', '<', now())]))
           .returning('wanted')
           .executeTakeFirst(),

@@ -4,6 +4,8 @@ import { createHash } from 'node:crypto';
 export const auditKinds = [
   'incident_opened',
   'incident_joined',
+  'incident_reopened',
+  'incident_merged',
   'incident_resolved',
   'diagnosis_recorded',
   'plan_created',
@@ -16,6 +18,8 @@ export const auditKinds = [
   'paused',
   'resumed',
   'security',
+  'muted',
+  'unmuted',
 ] as const;
 export type AuditKind = (typeof auditKinds)[number];
 

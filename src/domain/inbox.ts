@@ -44,5 +44,8 @@ export const request = z.discriminatedUnion('kind', [
   }),
   z.object({ kind: z.literal('pause'), ...place, cluster: z.string().nullable() }),
   z.object({ kind: z.literal('resume'), ...place, cluster: z.string().nullable() }),
+  /** Lets new threads about an object wait. */
+  z.object({ kind: z.literal('mute'), ...place, cluster: z.string().nullable(), scope, forMs: z.number() }),
+  z.object({ kind: z.literal('unmute'), ...place, cluster: z.string().nullable(), scope }),
 ]);
 export type Request = z.infer<typeof request>;

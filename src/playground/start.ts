@@ -59,7 +59,7 @@ export async function startPlayground(config: Config, log: Log): Promise<Running
         mode: 'bot',
         host: '127.0.0.1',
         port: 0,
-        slack: { botToken, signingSecret, appToken: undefined, apiUrl: slack.apiUrl },
+        slack: { botToken, signingSecret, appToken: undefined, apiUrl: slack.apiUrl, admin: undefined },
         kube: { config: kubeconfigs.read, context: undefined, actConfig: kubeconfigs.act, clusters: [] },
       },
       log,

@@ -35,7 +35,15 @@ const CLOSE_MS = 10_000;
 const STOP_TAKING_MS = 1_000;
 const SCHEMA = 'bullmq';
 const LOCK = { durationMs: 30_000, stalledMs: 5_000 };
-const CONCURRENCY: Readonly<Record<JobKind, number>> = { intake: 8, diagnose: 2, remediate: 4, refresh: 4 };
+const CONCURRENCY: Readonly<Record<JobKind, number>> = {
+  intake: 8,
+  alert: 1,
+  diagnose: 2,
+  remediate: 4,
+  refresh: 4,
+  list: 1,
+  scan: 1,
+};
 
 /**
  * The queue, on PostgreSQL or on Redis. It only wakes up: jobs carry an id, are tried once and leave no trace, and the
@@ -101,6 +109,8 @@ async function postgresBackend(connectionString: string, options: QueueOptions):
     connectionTimeoutMillis: ENQUEUE_MS,
     keepAlive: true,
   });
+  // Each queue and each worker listens to the pool.
+  pool.setMaxListeners(4 * jobKinds.length);
   pool.on('error', (error) => options.log.debug('queue connection lost', { reason: error.message }));
   // A connection in use tells its end on the client alone; without a listener that ends the process.
   pool.on('connect', (client) => {

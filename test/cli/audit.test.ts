@@ -171,7 +171,7 @@ describe('incidents, incident, plan', () => {
       subject: { kind: 'Pod', namespace: 'shop', name: 'inc-a' },
       channel: 'C1',
       thread: null,
-      state: 'diagnosed',
+      state: 'acting',
       findings: [],
       plans: [plan],
     });
@@ -184,7 +184,9 @@ describe('incidents, incident, plan', () => {
   it('print the same for people', async () => {
     const database = await server.database();
     await approved(await server.store(database), 'a', { writes: [pod('u1')] });
-    expect((await run('incidents', database)).out).toMatch(/^inc-a {2}diagnosed {2}prod {2}Pod shop\/inc-a {2}opened /);
+    expect((await run('incidents', database)).out).toMatch(
+      /^inc-a {2}being repaired {2}prod {2}Pod shop\/inc-a {2}opened /,
+    );
     expect((await run('incident inc-a', database)).out).toContain('plan       pln-a  APPROVED  delete-pod');
     const { out } = await run('plan pln-a', database);
     expect(out).toContain('approval   2 of 2, until');

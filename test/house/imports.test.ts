@@ -111,7 +111,7 @@ const laws: Readonly<Record<string, Law>> = {
   'src/http.ts': { rooms: ['src/ports.ts'], packages: ['node:http', 'node:net'] },
   'src/metrics.ts': { rooms: [], packages: ['prom-client'] },
   'src/log.ts': { rooms: ['src/ports.ts'], packages: ['pino'] },
-  'src/config.ts': { rooms: [], packages: ['ms', 'zod'] },
+  'src/config.ts': { rooms: ['src/domain/quiet-hours.ts'], packages: ['ms', 'zod'] },
   'jobs/': {
     rooms: [...core, 'jobs/', 'src/deps.ts', 'src/ports.ts', 'src/diagnose.ts', 'src/remediate.ts', 'src/slack/views/'],
     packages: ['zod', 'fastest-levenshtein', 'node:crypto'],

@@ -36,6 +36,10 @@ class Town {
   /** How many more times Slack refuses a message with a picture. */
   refusals = 0;
   incident = incident;
+  /** What the channel's pace answers, one after another; then it takes everything. */
+  turns: number[] = [];
+  missingChannel = '';
+  readonly troubles = new Set<string>();
 
   show(ts: string, message: ChatMessage): void {
     if (pictureOf(message) !== undefined && this.refusals > 0) {
@@ -56,11 +60,21 @@ class Town {
         saveMessage: (_, message) => Promise.resolve(void this.messages.set(message.key, message)),
         recordThread: () => Promise.resolve(),
         findPictures: (hashes) => Promise.resolve(new Map([...this.files].filter(([hash]) => hashes.includes(hash)))),
+        takeTurn: () => Promise.resolve(this.turns.shift() ?? 0),
+        postpone: (_, ms) => Promise.resolve(void this.did.push(`postponed ${ms}`)),
+        alertsOfIncident: () => Promise.resolve([]),
+        clearChannelTrouble: () => Promise.resolve(),
+        noteChannelTrouble: (channel) => {
+          const isNew = !this.troubles.has(channel);
+          this.troubles.add(channel);
+          return Promise.resolve({ isNew });
+        },
         savePicture: (_, hash, file) => Promise.resolve(void this.files.set(hash, file)),
       },
-      settings: { language: 'en' },
+      settings: { language: 'en', admin: 'U0ADMIN', incidentChannel: 'C1' },
       chat: {
         post: async (channel, _thread, message) => {
+          if (channel === this.missingChannel) throw new Refused('Slack refused chat.postMessage: channel_not_found');
           const ts = `${this.shown.size + 1}.0`;
           this.show(ts, message);
           this.did.push('post');
@@ -70,11 +84,14 @@ class Town {
           this.show(ts, message);
           this.did.push('update');
         },
+        identity: () => Promise.resolve({ teamId: 'T1', botUserId: 'U0BOT', url: 'https://acme.slack.com/' }),
         upload: () => {
           this.did.push('upload');
           return this.upload();
         },
       },
+      queue: { enqueue: (_, ms) => Promise.resolve(void this.did.push(`again in ${ms}`)) },
+      clock: { now: () => 1 },
       painter: { png: () => this.png() },
       log: this.log,
       sleep: (ms) => Promise.resolve(void this.slept.push(ms)),
@@ -166,3 +183,46 @@ describe('the picture of a thread', () => {
 });
 
 const metadata = { event_type: 'k8s_storage', event_payload: {} } as const;
+
+describe('a thread that nobody asked for', () => {
+  const silent = { ...incident, origin: 'alert' as const, chains: [] };
+
+  it('waits for a turn that comes soon, and is given back until one that comes later', async () => {
+    const town = new Town();
+    town.incident = silent;
+    town.turns = [400, 0, 9000];
+    await town.refresh();
+    expect(town.slept).toEqual([400]);
+    expect(town.did).toEqual(['post', 'postponed 9000', 'again in 9000']);
+  });
+
+  it('is posted at once when a person asked, whatever the pace', async () => {
+    const town = new Town();
+    town.incident = { ...silent, origin: 'person' };
+    town.turns = [9000, 9000];
+    await town.refresh();
+    expect(town.did).toEqual(['post', 'post', 'shown 1']);
+  });
+
+  it('tells the log and the admin once of a channel that cannot be written to, and tries again', async () => {
+    const town = new Town();
+    town.incident = silent;
+    town.missingChannel = silent.channel;
+    await town.refresh();
+    await town.refresh();
+    expect(town.did).toEqual(['post', 'postponed 60000', 'again in 60000', 'postponed 60000', 'again in 60000']);
+    expect([...town.shown.values()].map(({ text }) => text)).toEqual([
+      expect.stringContaining('cannot write to the channel C1'),
+    ]);
+    expect(town.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+  });
+
+  it('says where it went on when its trouble is another one’s, and shows no findings any more', async () => {
+    const town = new Town();
+    town.incident = { ...silent, state: 'joined', joinedInto: 'inc-2', thread: '1700000000.000100' };
+    await town.refresh();
+    expect([...town.shown.values()].map(({ text }) => text)).toEqual([
+      expect.stringMatching(/has a thread already; it goes on in <https:\/\/acme\.slack\.com\/archives/),
+    ]);
+  });
+});

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AuditRow } from '../../domain/audit.ts';
+import { isOver } from '../../domain/incident.ts';
 import { describeState, isTerminal } from '../../domain/plan.ts';
 import { describeRef } from '../../domain/ref.ts';
 import { describeScope } from '../../domain/scope.ts';
@@ -8,6 +9,7 @@ import type { Blocks } from '../../ports.ts';
 import { context, type Mrkdwn, pack, section, some, within } from './blocks.ts';
 import { headline } from './incident.ts';
 import { kubectlLine } from './kubectl.ts';
+import { threadLink } from './link.ts';
 import { code, codeBlock, date, esc, person } from './text.ts';
 import { whereabouts } from './words.ts';
 
@@ -29,7 +31,7 @@ export function statusAnswer(now: {
   readonly plans: readonly SpokenPlan[];
   readonly pauses: readonly Pause[];
 }): Whisper {
-  const open = now.incidents.filter((incident) => incident.state !== 'resolved');
+  const open = now.incidents.filter((incident) => !isOver(incident.state));
   const running = now.plans.filter((plan) => !isTerminal(plan.state));
   const first = `${open.length} open ${open.length === 1 ? 'incident' : 'incidents'}, ${running.length} ${running.length === 1 ? 'repair' : 'repairs'} under way or waiting.`;
   return whisper(first, [
@@ -126,11 +128,8 @@ export function sentenceAnswer(text: string): Whisper {
 
 /** The thread that a second diagnosis of the same trouble joined. The address is Slack's own, from `auth.test`. */
 export function joinedAnswer(workspaceUrl: string, channel: string, thread: string): Whisper {
-  const link = new URL(`archives/${channel}/p${thread.replace('.', '')}`, workspaceUrl);
-  return whisper(
-    `This trouble has a thread already, and is diagnosed again there: <${link.href}|go to the thread>.`,
-    [],
-  );
+  const link = threadLink(workspaceUrl, channel, thread);
+  return whisper(`This trouble has a thread already, and is diagnosed again there: <${link}|go to the thread>.`, []);
 }
 
 function commandParts(finding: SpokenFinding, cluster: string): readonly (() => Mrkdwn)[] {

@@ -4,24 +4,38 @@ import { describeRef } from '../../domain/ref.ts';
 import { isTrouble } from '../../domain/report.ts';
 import { describeScope } from '../../domain/scope.ts';
 import type { SpokenFinding, SpokenIncident, SpokenPlan, SpokenReport } from '../../domain/spoken.ts';
-import type { ChatMessage } from '../../ports.ts';
+import type { ChatMessage, IncidentAlert } from '../../ports.ts';
 import { context, type Mrkdwn, pack, section, some, within } from './blocks.ts';
 import { date, esc } from './text.ts';
 import { findingLine, metadataOf, needWords, planOf, whereabouts } from './words.ts';
+
+/** What the tables tell beside the incident itself. */
+export interface About {
+  readonly alerts: readonly IncidentAlert[];
+  /** Link to the thread in which it goes on. */
+  readonly goesOnAt: string | null;
+}
+
+const nothingElse: About = { alerts: [], goesOnAt: null };
 
 /**
  * The first message of a thread: the present state, edited in place. Its first line says what is wrong, its second what
  * to do. No buttons: they stand with the findings.
  */
-export function incidentMessage(incident: SpokenIncident, plans: readonly SpokenPlan[]): ChatMessage {
-  const [what, todo] = headline(incident, plans);
-  const report = incident.state === 'open' ? null : incident.report;
+export function incidentMessage(
+  incident: SpokenIncident,
+  plans: readonly SpokenPlan[],
+  about: About = nothingElse,
+): ChatMessage {
+  const [what, todo] = incident.state === 'joined' ? joinedLines(incident, about) : headline(incident, plans);
+  const report = incident.state === 'open' || incident.state === 'joined' ? null : incident.report;
   const details = report === null ? [] : detailsOf(report);
   const doing = plansWords(plans);
   const blocks: KnownBlock[] = [
     section(`*${what}*\n${todo}`),
     ...pack(doing, 2, ' in this thread').map(section),
     ...pack(details, 4, '; the command line prints all of them').map(section),
+    ...alertLines(incident, about.alerts).map(context),
     context(whereabouts(incident)),
   ];
   return {
@@ -34,6 +48,9 @@ export function incidentMessage(incident: SpokenIncident, plans: readonly Spoken
 /** What is wrong, and what to do about it; each one line. */
 export function headline(incident: SpokenIncident, plans: readonly SpokenPlan[]): readonly [Mrkdwn, Mrkdwn] {
   const about = esc(describeScope(incident.scope), 600);
+  if (incident.state === 'resolved' && incident.problem !== null) {
+    return [`Resolved :white_check_mark: ${about} is gone.`, 'To do: nothing.'];
+  }
   if (incident.problem !== null) {
     return [
       `Could not diagnose ${about}: ${esc(incident.problem, 900)}`,
@@ -51,6 +68,29 @@ export function headline(incident: SpokenIncident, plans: readonly SpokenPlan[])
   ).length;
   const more = causes === 0 ? '' : ` (and ${causes} more ${causes === 1 ? 'cause' : 'causes'})`;
   return [`${findingLine(finding, 1200)}${more}`, `To do: ${whatToDo(incident, finding, plans)}`];
+}
+
+/** It turned out to be the trouble of another incident. */
+function joinedLines(incident: SpokenIncident, { goesOnAt }: About): readonly [Mrkdwn, Mrkdwn] {
+  const where = goesOnAt === null ? 'another thread' : `<${goesOnAt}|this thread>`;
+  return [
+    `${esc(describeScope(incident.scope), 600)} suffers from a trouble that has a thread already; it goes on in ${where}.`,
+    'To do: nothing here.',
+  ];
+}
+
+/** What told of it, and how often it came back. */
+function alertLines(incident: SpokenIncident, alerts: readonly IncidentAlert[]): readonly Mrkdwn[] {
+  const shown = some(alerts, 10, ({ name, object, firing, times, since }) => {
+    const again = times > 1 ? `, ${times} times` : '';
+    return `${esc(name, 100)} ${esc(object.join(' '), 300)} since ${date(since)}${again}${firing > 0 ? '' : ', over'}`;
+  });
+  const back =
+    incident.reopened === 0 ? [] : [`came back ${incident.reopened === 1 ? 'once' : `${incident.reopened} times`}`];
+  const opened = incident.origin === 'scan' ? ['found by the bot’s own look at the cluster'] : [];
+  const alerted = shown.length === 0 ? [] : [`alerts: ${shown.join('; ')}`];
+  const parts = [...opened, ...alerted, ...back];
+  return parts.length === 0 ? [] : [parts.join(' · ')];
 }
 
 /** The finding that stands for the incident: the first trouble, else what is in progress, else anything. */

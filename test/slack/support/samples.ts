@@ -86,6 +86,7 @@ export function incidentOf(over: Partial<SpokenIncident> = {}): SpokenIncident {
     cluster: 'prod-eu',
     clusterUid: 'c-uid',
     scope: { kind: 'PersistentVolumeClaim', namespace: 'shop', name: 'data-db-1' },
+    origin: 'person',
     requester: 'U0REQ',
     channel: 'C1',
     language: null,
@@ -99,6 +100,10 @@ export function incidentOf(over: Partial<SpokenIncident> = {}): SpokenIncident {
     problem: null,
     diagnoses: 1,
     answered: 1,
+    joinedInto: null,
+    reopened: 0,
+    severity: null,
+    isSilent: false,
     ...over,
   };
 }
