@@ -137,16 +137,26 @@ async function copyFiles(into: string): Promise<void> {
   }
 }
 
-/** The folder of a build is complete before the link names it; the ones it named before go away. */
+/** How long builds of other sources stay: a suite of another checkout may run on them. */
+const OLD_MS = 86_400_000;
+
+/** The folder of a build is complete before the link names it; old ones go away. */
 async function put(built: string, home: string, stamp: string): Promise<void> {
   const place = join(home, stamp);
   await rm(place, { recursive: true, force: true });
   await rename(built, place);
+  await pointTo(home, stamp);
+  for (const name of await readdir(home)) {
+    if (!/^[0-9a-f]{16}$/.test(name) || name === stamp) continue;
+    const { mtimeMs } = await stat(join(home, name));
+    if (Date.now() - mtimeMs > OLD_MS) await rm(join(home, name), { recursive: true, force: true });
+  }
+}
+
+async function pointTo(home: string, stamp: string): Promise<void> {
   const link = join(home, `link.${process.pid}`);
   await symlink(stamp, link);
   await rename(link, join(home, 'bin'));
-  for (const name of await readdir(home))
-    if (/^[0-9a-f]{16}$/.test(name) && name !== stamp) await rm(join(home, name), { recursive: true, force: true });
 }
 
 async function build(version: string, bed: Bed): Promise<void> {
@@ -164,8 +174,11 @@ async function build(version: string, bed: Bed): Promise<void> {
   const home = folderOf(version);
   const stamp = await stampOf(bed, args);
   const current = await readlink(join(home, 'bin')).catch(() => undefined);
-  if (current && basename(current) === stamp && (await stat(join(home, 'bin', 'controlplane')).catch(() => undefined)))
+  const isBuilt = (await stat(join(home, stamp, 'controlplane')).catch(() => undefined)) !== undefined;
+  if (isBuilt) {
+    if (current === undefined || basename(current) !== stamp) await pointTo(home, stamp);
     return;
+  }
 
   await checkGo(await numbersOf(modules, /^go ([\d.]+)$/m));
   process.stderr.write(`building the test bed ${version} into ${home}; the first time takes about ten minutes\n`);

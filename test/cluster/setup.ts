@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -80,7 +80,8 @@ async function buildPrograms(
   });
   if (whyNot !== '') return { programs: null, whyNot };
   const { stdout } = await run(process.execPath, [build, ...version, '--print-dir'], { cwd: root });
-  return { programs: stdout.trim(), whyNot };
+  // The link that it prints may lead to another build a moment later.
+  return { programs: realpathSync(stdout.trim()), whyNot };
 }
 
 const progress = z.object({
