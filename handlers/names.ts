@@ -6,7 +6,7 @@ export function hint(word: string, known: readonly string[]): Text | undefined {
   if (known.length === 0 || word === '') return undefined;
   const nearest = closest(word.toLowerCase(), [...known]);
   return distance(word.toLowerCase(), nearest) <= Math.max(2, Math.floor(word.length / 3))
-    ? { en: en`Did you mean \`${nearest}\`?`, zh: zh`您指的是 \`${nearest}\` 吗？` }
+    ? { en: en`Did you mean \`${nearest}\`?`, zh: zh`你指的是 \`${nearest}\` 吗？` }
     : undefined;
 }
 

@@ -30,7 +30,7 @@ export const lookingAgain: Text = {
 export function notMine({ text }: Reply): Text {
   return {
     en: en`This thread is not an incident of mine.\n\n${text}`,
-    zh: zh`这个消息列不是由我处理的事件。\n\n${text}`,
+    zh: zh`这个消息列不是由我处理的事故。\n\n${text}`,
   };
 }
 

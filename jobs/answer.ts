@@ -89,8 +89,8 @@ async function ofIncident(
   if (incident) return view(incident);
   return sentence(
     request.about === null
-      ? { en: 'No incident of this thread is known here.', zh: '这里没有属于此消息列的事件。' }
-      : { en: en`No incident ${request.about} is known here.`, zh: zh`这里没有事件 ${request.about}。` },
+      ? { en: 'No incident of this thread is known here.', zh: '这里没有属于此消息列的事故。' }
+      : { en: en`No incident ${request.about} is known here.`, zh: zh`这里没有事故 ${request.about}。` },
   );
 }
 

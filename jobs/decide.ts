@@ -54,7 +54,7 @@ async function whyRefused(
   if (request.digest !== null && request.digest !== plan.digest)
     return {
       en: 'The plan is not the one that you saw. Look at the thread again.',
-      zh: '这个计划与您看到的不同。请再次查看消息列。',
+      zh: '这个计划与你看到的不同。请再次查看消息列。',
     };
   if (request.decision === 'reject') return undefined;
   const mayNotApprove = whyMayNotApprove(plan, request.user);
@@ -69,7 +69,7 @@ async function whyRefused(
   const lacking = sentences(...Object.values(errors));
   return {
     en: en`Your approval lacks what this plan needs: ${lacking}`,
-    zh: zh`您的批准缺少这个计划所需要的内容：${lacking}`,
+    zh: zh`你的批准缺少这个计划所需要的内容：${lacking}`,
   };
 }
 

@@ -131,7 +131,7 @@ export function whyMissing(scope: ScopeRef, cluster: Cluster): Text | undefined 
       en: en`There is no ${describeScope(scope)} in cluster ${where}.`,
       zh: zh`集群 ${where} 中没有 ${describeScope(scope)}。`,
     },
-    near.length === 0 ? undefined : { en: en`Did you mean ${names}?`, zh: zh`您指的是 ${names} 吗？` },
+    near.length === 0 ? undefined : { en: en`Did you mean ${names}?`, zh: zh`你指的是 ${names} 吗？` },
   );
 }
 

@@ -14,6 +14,7 @@ function newFault(id: string): ReadonlyMap<string, string> {
     [
       `src/faults/${id}.ts`,
       `import { defineFault, type FindingDraft } from '../domain/fault.ts';
+import { en, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly name: string;
@@ -26,8 +27,8 @@ export const ${camelCase(id)} = defineFault<'${id}', Facts>({
   rank: 7,
   needs: ['persistentvolumeclaims'],
   words: {
-    summary: (f) => \`Claim \${f.name} …\`,
-    explanation: () => '',
+    summary: (f) => ({ en: en\`Claim \${f.name} …\`, zh: zh\`申领 \${f.name} …\` }),
+    explanation: () => ({ en: '', zh: '' }),
   },
   doc: { meaning: '', impact: '', diagnosis: '', mitigation: '' },
 
@@ -51,6 +52,7 @@ function newRemediation(id: string): ReadonlyMap<string, string> {
       `src/remediations/${id}.ts`,
       `import { z } from 'zod';
 import { defineRemediation } from '../domain/remediation.ts';
+import { en, zh } from '../domain/text.ts';
 
 /** What it does, and why that is safe under its conditions. */
 export const ${camelCase(id)} = defineRemediation({
@@ -61,11 +63,11 @@ export const ${camelCase(id)} = defineRemediation({
   touches: [],
   needs: [],
   withinSeconds: 120,
-  doc: { does: '', undo: '', caution: '' },
-  title: ({ name }) => \`… \${name}\`,
+  doc: { does: { en: '', zh: '' }, undo: { en: '', zh: '' }, caution: { en: '', zh: '' } },
+  title: ({ name }) => ({ en: en\`… \${name}\`, zh: zh\`… \${name}\` }),
   scope: ({ name }) => ({ kind: 'PersistentVolume', namespace: null, name }),
   plan: () => [],
-  preflight: () => ['not written yet'],
+  preflight: () => [{ en: 'not written yet', zh: '尚未编写' }],
   verify: () => 'pending',
 });
 `,

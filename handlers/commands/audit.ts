@@ -9,7 +9,7 @@ export const audit = defineCommand({
   usage: 'audit KIND/NAME|INCIDENT [-n NAMESPACE]',
   does: {
     en: 'shows who decided and did what, to an object or in an incident',
-    zh: '显示谁对某个对象或在某个事件中做了什么决定和操作',
+    zh: '显示谁对某个对象或在某个事故中做了什么决定和操作',
   },
 
   async run(args, actor, surface) {

@@ -26,7 +26,7 @@ In an incident's thread use the buttons, or mention me with \`status\`, \`rechec
 请输入 \`/k8s-storage\` 加上以下词之一：
 ${words('zh')}
 例如 \`/k8s-storage diagnose pvc/data-db-0 -n shop\`。
-在事件的消息列中请使用按钮，或者提及我并写上 \`status\`、\`recheck\`、\`evidence\`、\`commands\` 或 \`help\`。${clusters.zh}`,
+在事故的消息列中请使用按钮，或者提及我并写上 \`status\`、\`recheck\`、\`evidence\`、\`commands\` 或 \`help\`。${clusters.zh}`,
       },
     };
   },

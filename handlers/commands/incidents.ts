@@ -5,7 +5,7 @@ export const incidents = defineCommand({
   usage: 'incidents',
   does: {
     en: 'lists the open incidents',
-    zh: '列出未解决的事件',
+    zh: '列出未解决的事故',
   },
 
   async run(args, actor, surface) {
@@ -13,11 +13,11 @@ export const incidents = defineCommand({
       return {
         text: {
           en: '`incidents` takes nothing after it. For one incident write `status INCIDENT`.',
-          zh: '`incidents` 后面不写任何内容。要查看某一个事件，请写 `status INCIDENT`。',
+          zh: '`incidents` 后面不写任何内容。要查看某一个事故，请写 `status INCIDENT`。',
         },
       };
     const { user, channel, thread } = actor;
     await surface.take(entryOf(actor, { kind: 'ask', user, channel, thread, topic: 'incidents', about: null }));
-    return { text: { en: 'Looking up the open incidents.', zh: '正在查找未解决的事件。' } };
+    return { text: { en: 'Looking up the open incidents.', zh: '正在查找未解决的事故。' } };
   },
 });

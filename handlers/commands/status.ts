@@ -7,7 +7,7 @@ export const status = defineCommand({
   usage: 'status [INCIDENT]',
   does: {
     en: 'says how an incident stands, or what is going on at all',
-    zh: '说明某个事件的状况，或整体的状况',
+    zh: '说明某个事故的状况，或整体的状况',
   },
 
   async run(args, actor, surface) {
@@ -18,7 +18,7 @@ export const status = defineCommand({
       return {
         text: {
           en: 'Name one incident, as in `status inc-…`, or none.',
-          zh: '请写一个事件，例如 `status inc-…`，或者什么都不写。',
+          zh: '请写一个事故，例如 `status inc-…`，或者什么都不写。',
         },
       };
     }

@@ -20,7 +20,7 @@ export const appMention = defineEvent({
         kind: 'tell',
         text: {
           en: en`\`${word}\` is about an incident: say it in the incident's thread, with nothing after it.`,
-          zh: zh`\`${word}\` 针对某个事件：请在该事件的消息列中说，后面不写任何内容。`,
+          zh: zh`\`${word}\` 针对某个事故：请在该事故的消息列中说，后面不写任何内容。`,
         },
       };
     }

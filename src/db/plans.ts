@@ -181,7 +181,7 @@ function whyRefused(plan: Plan, vote: Omit<Vote, 'at'>): Text | undefined {
   if (vote.digest !== plan.digest)
     return {
       en: 'The plan is not the one that you saw. Look at the thread again.',
-      zh: '这个计划与您看到的不同。请再次查看消息列。',
+      zh: '这个计划与你看到的不同。请再次查看消息列。',
     };
   if (!isWhole(plan))
     return {
@@ -239,7 +239,7 @@ async function takeTargets(tx: Tx, plan: Plan): Promise<Text | undefined> {
   const state = describeState(rival.state);
   return {
     en: en`Plan ${rival.holder} works on ${object} and is ${state}. Your vote was not counted; wait for that plan, then look at this thread again.`,
-    zh: zh`计划 ${rival.holder} 正在处理 ${object}，其状态是：${state}。您的投票没有计入；请等待那个计划结束，然后再次查看此消息列。`,
+    zh: zh`计划 ${rival.holder} 正在处理 ${object}，其状态是：${state}。你的投票没有计入；请等待那个计划结束，然后再次查看此消息列。`,
   };
 }
 

@@ -30,7 +30,7 @@ export function whyNotEligible(person: KnownPerson, teamId: string): Text | unde
   if ('unreadable' in person)
     return {
       en: en`Slack could not tell who you are (${person.unreadable}); try again.`,
-      zh: zh`Slack 无法确认您的身份（${person.unreadable}），请重试。`,
+      zh: zh`Slack 无法确认你的身份（${person.unreadable}），请重试。`,
     };
   if (person.teamId !== teamId)
     return { en: 'People of another workspace may not decide here.', zh: '其他工作区的成员不能在此做决定。' };
@@ -64,15 +64,15 @@ export function whyMayNotApprove(
     return people === 1
       ? {
           en: 'You asked for this diagnosis, so somebody else must approve.',
-          zh: '这次诊断由您发起，因此必须由其他人批准。',
+          zh: '这次诊断由你发起，因此必须由其他人批准。',
         }
       : {
           en: 'You asked for this diagnosis, so two other people must approve.',
-          zh: '这次诊断由您发起，因此必须由另外两个人批准。',
+          zh: '这次诊断由你发起，因此必须由另外两个人批准。',
         };
   }
   if (plan.votes.some((vote) => vote.user === user && vote.decision === 'approve'))
-    return { en: 'You have approved this plan already.', zh: '您已经批准过这个计划。' };
+    return { en: 'You have approved this plan already.', zh: '你已经批准过这个计划。' };
   return undefined;
 }
 

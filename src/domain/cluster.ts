@@ -443,7 +443,7 @@ export class Cluster {
         value: isoOf(own.renewedAt),
         says: {
           en: "the node's own lease is fresh: kubelet runs",
-          zh: '该节点自己的 Lease 刚刚续约：kubelet 还在运行',
+          zh: '该节点自己的租约刚刚续约：kubelet 还在运行',
         },
       };
     }
@@ -460,7 +460,7 @@ export class Cluster {
         value: lease.holder,
         says: {
           en: en`something that runs on ${name} renews this lease: the machine runs`,
-          zh: zh`在 ${name} 上运行的组件仍在为这个 Lease 续约：机器还在运行`,
+          zh: zh`在 ${name} 上运行的组件仍在为这个租约续约：机器还在运行`,
         },
       };
     }

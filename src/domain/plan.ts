@@ -160,7 +160,7 @@ export function checkForm(
     if (weightOf(input.proofs[proof] ?? '') < LEAST_WORDS)
       errors[`proof/${proof}`] = {
         en: en`Say in a sentence how you know, ${LEAST_WORDS} characters at least.`,
-        zh: zh`请用一句话说明您是如何得知的，至少 ${LEAST_WORDS} 个字符（一个汉字按两个计算）。`,
+        zh: zh`请用一句话说明你是如何得知的，至少 ${LEAST_WORDS} 个字符（一个汉字按两个计算）。`,
       };
   }
   if (form.reason && weightOf(input.reason) < LEAST_WORDS)

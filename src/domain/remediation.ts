@@ -15,27 +15,27 @@ export type DataLoss = 'none' | 'possible' | 'certain';
 export const proofs = {
   'node-off-proof': {
     en: 'How do you know that the machine is off or fenced? (cloud console, BMC, storage fence)',
-    zh: '您如何得知这台机器已关机或已被隔离？（云控制台、BMC、存储隔离）',
+    zh: '你如何得知这台机器已关机或已被隔离？（云控制台、BMC、存储隔离）',
   },
   'node-clean-proof': {
     en: 'How do you know that the machine was power-cycled and holds no left-over mounts?',
-    zh: '您如何得知这台机器已断电重启，并且没有残留的挂载？',
+    zh: '你如何得知这台机器已断电重启，并且没有残留的挂载？',
   },
   'backend-detached-proof': {
     en: 'How do you know that the backend shows the volume attached to nobody, or not to that node?',
-    zh: '您如何得知在存储后端中该卷没有挂接到任何节点，或没有挂接到那个节点？',
+    zh: '你如何得知在存储后端中该卷没有挂接到任何节点，或没有挂接到那个节点？',
   },
   'backend-deleted-proof': {
     en: 'How do you know that the backend does not know the handle any more?',
-    zh: '您如何得知存储后端中已不存在这个卷句柄？',
+    zh: '你如何得知存储后端中已不存在这个卷句柄？',
   },
   'backend-volume-proof': {
     en: 'How do you know that this backend volume holds the data meant here and that nothing else uses it?',
-    zh: '您如何得知这个后端卷中保存的正是这里所指的数据，并且没有其他使用者？',
+    zh: '你如何得知这个后端卷中保存的正是这里所指的数据，并且没有其他使用者？',
   },
   'finalizer-owner-gone': {
     en: 'How do you know that the owner of this finalizer will not come back?',
-    zh: '您如何得知这个 Finalizer 的所有者不会再回来？',
+    zh: '你如何得知这个 Finalizer 的所有者不会再回来？',
   },
   'data-disposable': {
     en: 'Who owns the data, and how did they agree that it is destroyed?',

@@ -1,4 +1,4 @@
-import { claimsDestroyedWith, few, type Hold, holdsOf, listed, sufferers } from '../domain/attachment.ts';
+import { claimsDestroyedWith, few, type Hold, holdsOf, sufferers } from '../domain/attachment.ts';
 import { shellWord } from '../domain/claim.ts';
 import type { Cluster, SignOfLife } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -6,18 +6,18 @@ import type { Claim, Node, Pod } from '../domain/objects.ts';
 import { EVICTION_GRACE_MS, isBeyondGrace, isDeleting, isFinished } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { textIn } from '../domain/text.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { count, duration, en, listed, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { forceDeletePod } from '../remediations/force-delete-pod.ts';
 import { taintNodeOutOfService } from '../remediations/taint-node-out-of-service.ts';
 
 interface Facts {
   readonly node: string;
-  readonly downFor: string;
+  readonly downFor: Text;
   readonly volumes: number;
   readonly waiting: readonly string[];
   readonly oldPods: number;
-  readonly alive: string | undefined;
+  readonly alive: Sentence | undefined;
   /** Claims that are being deleted together with their data, and that go when the node is emptied. */
   readonly endangered: readonly string[];
   readonly isProgress: boolean;
@@ -40,25 +40,53 @@ export const multiAttachNodeDown = defineFault<'multi-attach-node-down', Facts>(
   needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'volumeattachments', 'nodes', 'leases'],
   uses: ['csidrivers', 'events'],
   words: {
-    summary: (f) =>
-      f.isProgress
-        ? `Node ${f.node} has been down for ${f.downFor}; Kubernetes is still moving ${volumes(f)} away from it.`
-        : `Node ${f.node} has been down for ${f.downFor} and still holds ${volumes(f)} that ${waiters(f)}.`,
+    summary: (f) => {
+      const held = volumes(f);
+      return f.isProgress
+        ? {
+            en: en`Node ${f.node} has been down for ${f.downFor}; Kubernetes is still moving ${held} away from it.`,
+            zh: zh`节点 ${f.node} 已停机 ${f.downFor}；Kubernetes 仍在将 ${held}从该节点移走。`,
+          }
+        : {
+            en: en`Node ${f.node} has been down for ${f.downFor} and still holds ${held} that ${waiters(f)}.`,
+            zh: zh`节点 ${f.node} 已停机 ${f.downFor}，却仍占用 ${held}：${waiters(f)}。`,
+          };
+    },
     explanation: (f) => {
-      if (f.isProgress)
-        return 'Pods are evicted and volumes detached by timers that still run. Nothing needs to be done yet.';
-      if (f.alive !== undefined) {
-        return `The machine still runs (${f.alive}), so its pods may still write. Moving the volume now would make two writers; the node must be healed, or powered off first.`;
+      if (f.isProgress) {
+        return {
+          en: 'Pods are evicted and volumes detached by timers that still run. Nothing needs to be done yet.',
+          zh: '驱逐 Pod 和解除挂接卷的计时器仍在运行。目前不需要做任何事。',
+        };
       }
-      const why =
+      if (f.alive !== undefined) {
+        return {
+          en: en`The machine still runs (${f.alive}), so its pods may still write. Moving the volume now would make two writers; the node must be healed, or powered off first.`,
+          zh: zh`机器还在运行（${f.alive}），因此它上面的 Pod 可能仍在写入。现在移走卷会造成两处同时写入；必须先修好该节点，或将其断电。`,
+        };
+      }
+      const endangered = listed(f.endangered);
+      return sentences(
         f.oldPods > 0
-          ? 'The old pod object keeps the volume wanted there, so the detach timer never starts.'
-          : 'The forced detach did not come: it is switched off, or its timer was reset.';
-      const data =
-        f.endangered.length > 0
-          ? ` Emptying the node ends the deletion of ${listed(f.endangered)} and destroys the data: set the reclaim policy to Retain before anything moves.`
-          : '';
-      return `${why} Nothing will change until the machine comes back, or somebody proves that it is off and tells Kubernetes so.${data}`;
+          ? {
+              en: 'The old pod object keeps the volume wanted there, so the detach timer never starts.',
+              zh: '旧的 Pod 对象使该节点上仍然需要这个卷，因此解除挂接的计时器永远不会启动。',
+            }
+          : {
+              en: 'The forced detach did not come: it is switched off, or its timer was reset.',
+              zh: '强制解除挂接没有发生：该功能已被关闭，或者它的计时器被重置。',
+            },
+        {
+          en: 'Nothing will change until the machine comes back, or somebody proves that it is off and tells Kubernetes so.',
+          zh: '在机器恢复之前，或者在有人证明机器已关机并告知 Kubernetes 之前，情况不会有任何变化。',
+        },
+        f.endangered.length === 0
+          ? undefined
+          : {
+              en: en`Emptying the node ends the deletion of ${endangered} and destroys the data: set the reclaim policy to Retain before anything moves.`,
+              zh: zh`腾空该节点会使 ${endangered} 的删除操作完成，并销毁其中的数据：在移动任何东西之前，请先将回收策略设置为 Retain。`,
+            },
+      );
     },
   },
   doc: {
@@ -142,7 +170,7 @@ function toFinding(node: Node, troubles: readonly Trouble[], cluster: Cluster): 
       volumes: troubles.length,
       waiting: waiting.map((pod) => pod.name),
       oldPods: old.length,
-      alive: sign && textIn(sign.says, 'en'),
+      alive: sign?.says,
       endangered: endangered.map((claim) => `${claim.namespace}/${claim.name}`),
       isProgress,
     },
@@ -180,91 +208,111 @@ function evidenceOf(
   cluster: Cluster,
 ): readonly Evidence[] {
   const downForMs = cluster.notReadyForMs(node.name) ?? 0;
+  const downFor = duration(downForMs);
   return [
-    fact(
-      node,
-      'status.conditions[Ready].status',
-      node.ready?.status ?? 'absent',
-      `the node has been not Ready for ${duration(downForMs)}`,
-    ),
+    fact(node, 'status.conditions[Ready].status', node.ready?.status ?? 'absent', {
+      en: en`the node has been not Ready for ${downFor}`,
+      zh: zh`该节点未就绪已有 ${downFor}`,
+    }),
     ...few(troubles).flatMap((trouble) => evidenceOfHold(trouble, cluster.now - downForMs)),
     ...few(pods.old).map((pod) => evidenceOfOldPod(pod)),
     ...few(claimsEndedWith(node, cluster)).map((claim) =>
-      fact(
-        claim,
-        'metadata.deletionTimestamp',
-        new Date(claim.deletedAt ?? 0).toISOString(),
-        'it is being deleted with reclaim policy Delete: it goes, with its data, when the pods of the node go',
-      ),
+      fact(claim, 'metadata.deletionTimestamp', new Date(claim.deletedAt ?? 0).toISOString(), {
+        en: 'it is being deleted with reclaim policy Delete: it goes, with its data, when the pods of the node go',
+        zh: '它正在被删除，回收策略为 Delete：该节点上的 Pod 消失时，它会连同数据一起消失',
+      }),
     ),
-    ...few(pods.waiting).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${pod.nodeName} for the volume`)),
+    ...few(pods.waiting).map((pod) =>
+      fact(pod, 'status.phase', pod.phase, {
+        en: en`waits on ${pod.nodeName} for the volume`,
+        zh: zh`在 ${pod.nodeName} 上等待这个卷`,
+      }),
+    ),
     sign
       ? { object: sign.ref, path: sign.path, value: sign.value, says: sign.says }
-      : fact(
-          node,
-          'status.conditions[Ready].reason',
-          node.ready?.reason ?? '',
-          'no sign of life was found; that is no proof that the machine is off',
-        ),
+      : fact(node, 'status.conditions[Ready].reason', node.ready?.reason ?? '', {
+          en: 'no sign of life was found; that is no proof that the machine is off',
+          zh: '没有发现存活迹象；这并不能证明机器已关机',
+        }),
   ];
 }
 
 function evidenceOfHold({ attachment, volume, holders }: Trouble, downSince: number): readonly Evidence[] {
-  const attached = attachment.attached ? 'is still attached to' : 'is still being attached to';
-  const held = fact(
-    attachment,
-    'status.attached',
-    attachment.attached,
-    `volume ${volume.name} ${attached} ${attachment.nodeName}, and nobody has asked for its detach`,
-  );
-  const exclusive = fact(
-    volume,
-    'spec.accessModes',
-    volume.accessModes.join(', '),
-    'only one node at a time may have it',
-  );
+  const attached: Text = attachment.attached
+    ? { en: 'is still attached to', zh: '仍然挂接到' }
+    : { en: 'is still being attached to', zh: '仍在挂接到' };
+  const held = fact(attachment, 'status.attached', attachment.attached, {
+    en: en`volume ${volume.name} ${attached} ${attachment.nodeName}, and nobody has asked for its detach`,
+    zh: zh`卷 ${volume.name} ${attached} ${attachment.nodeName}，并且没有人请求解除挂接`,
+  });
+  const exclusive = fact(volume, 'spec.accessModes', volume.accessModes.join(', '), {
+    en: 'only one node at a time may have it',
+    zh: '同一时间只能有一个节点使用它',
+  });
   if (holders.length === 0 || attachment.createdAt <= downSince) return [held, exclusive];
-  const made = fact(
-    attachment,
-    'metadata.creationTimestamp',
-    new Date(attachment.createdAt).toISOString(),
-    'it was made again after the node went down, because the old pod object still wants the volume there',
-  );
+  const made = fact(attachment, 'metadata.creationTimestamp', new Date(attachment.createdAt).toISOString(), {
+    en: 'it was made again after the node went down, because the old pod object still wants the volume there',
+    zh: '它是在节点停机之后重新创建的，因为旧的 Pod 对象在该节点上仍然需要这个卷',
+  });
   return [held, exclusive, made];
 }
 
 function evidenceOfOldPod(pod: Pod): Evidence {
   if (!isDeleting(pod))
-    return fact(pod, 'spec.nodeName', pod.nodeName, 'the old pod still wants the volume on that node');
+    return fact(pod, 'spec.nodeName', pod.nodeName, {
+      en: 'the old pod still wants the volume on that node',
+      zh: '旧的 Pod 在那个节点上仍然需要这个卷',
+    });
   const since = new Date(pod.deletedAt ?? 0).toISOString();
-  return fact(
-    pod,
-    'metadata.deletionTimestamp',
-    since,
-    'the old pod cannot end without its kubelet, and its object keeps the volume wanted there',
-  );
+  return fact(pod, 'metadata.deletionTimestamp', since, {
+    en: 'the old pod cannot end without its kubelet, and its object keeps the volume wanted there',
+    zh: '没有 kubelet，旧的 Pod 无法终止，而它的对象使该节点上仍然需要这个卷',
+  });
 }
 
 function manualFor(node: Node, isAlive: boolean): readonly ManualStep[] {
   const look = {
-    says: 'Look at the machine: cloud console, hypervisor or BMC. NotReady alone does not say that it is off.',
+    says: {
+      en: 'Look at the machine: cloud console, hypervisor or BMC. NotReady alone does not say that it is off.',
+      zh: '请查看这台机器：云控制台、虚拟机管理程序或 BMC。仅凭 NotReady 不能说明它已关机。',
+    },
     command: `kubectl describe node ${shellWord(node.name)}`,
   };
-  const heal = { says: 'If the machine runs, heal its kubelet or network: the volume is then handed over by itself.' };
+  const heal = {
+    says: {
+      en: 'If the machine runs, heal its kubelet or network: the volume is then handed over by itself.',
+      zh: '如果机器在运行，请修好它的 kubelet 或网络：之后卷会自动移交。',
+    },
+  };
   return isAlive
     ? [look, heal]
-    : [look, heal, { says: 'If it is off and must stay off, power it off for good before anybody taints the node.' }];
+    : [
+        look,
+        heal,
+        {
+          says: {
+            en: 'If it is off and must stay off, power it off for good before anybody taints the node.',
+            zh: '如果它已关机并且必须保持关机，请在任何人给该节点添加污点之前将其彻底断电。',
+          },
+        },
+      ];
 }
 
 function unique(pods: readonly Pod[]): readonly Pod[] {
   return [...new Set(pods)];
 }
 
-function volumes(f: Facts): string {
-  return f.volumes === 1 ? 'one volume' : `${f.volumes} volumes`;
+function volumes(f: Facts): Text {
+  return f.volumes === 1
+    ? { en: 'one volume', zh: '1 个卷' }
+    : count(f.volumes, { en: ['volume', 'volumes'], zh: '个卷' });
 }
 
-function waiters(f: Facts): string {
-  if (f.waiting.length === 0) return 'its StatefulSet needs elsewhere';
-  return `${listed(f.waiting)} ${f.waiting.length === 1 ? 'waits' : 'wait'} for`;
+function waiters(f: Facts): Text {
+  if (f.waiting.length === 0) return { en: 'its StatefulSet needs elsewhere', zh: '它的 StatefulSet 在别处需要这些卷' };
+  const names = listed(f.waiting);
+  return {
+    en: en`${names} ${plural(f.waiting.length, 'waits', 'wait')} for`,
+    zh: zh`${names} 正在等待`,
+  };
 }

@@ -5,7 +5,7 @@ import type { Node, Pod } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { type Assessment, defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { hasTaint, OUT_OF_SERVICE, tolerates } from '../domain/volume.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { assessData, dataOfPod } from './rules/data.ts';
@@ -37,12 +37,20 @@ export const taintNodeOutOfService = defineRemediation({
   needs,
   withinSeconds: 600,
   doc: {
-    does: 'Taints the node as out of service, so that Kubernetes removes its pods and detaches its volumes at once.',
-    undo: 'remove-out-of-service-taint, after the machine was power-cycled and holds no left-over mounts',
-    caution:
-      'All pods and attachments of the node go, not only those of this incident. If the machine still runs, two nodes write to one volume. The taint stays until somebody removes it.',
+    does: {
+      en: 'Taints the node as out of service, so that Kubernetes removes its pods and detaches its volumes at once.',
+      zh: '给该节点添加停止服务（out-of-service）污点，使 Kubernetes 立即移除它的 Pod 并解除挂接它的卷。',
+    },
+    undo: {
+      en: 'remove-out-of-service-taint, after the machine was power-cycled and holds no left-over mounts',
+      zh: 'remove-out-of-service-taint，前提是机器已断电重启，并且没有残留的挂载',
+    },
+    caution: {
+      en: 'All pods and attachments of the node go, not only those of this incident. If the machine still runs, two nodes write to one volume. The taint stays until somebody removes it.',
+      zh: '该节点的所有 Pod 和挂接都会消失，而不仅仅是这次事故所涉及的。如果机器还在运行，就会有两个节点写入同一个卷。污点会一直保留，直到有人将其移除。',
+    },
   },
-  title: ({ node }) => `Taint ${node} out of service`,
+  title: ({ node }) => ({ en: en`Taint ${node} out of service`, zh: zh`给 ${node} 添加停止服务污点` }),
   scope: ({ node }) => ({ kind: 'Node', namespace: null, name: node }),
 
   assess({ node }, cluster): Assessment {
@@ -68,20 +76,34 @@ export const taintNodeOutOfService = defineRemediation({
     return [patchObject({ resource: 'nodes', namespace: null, name: node.name, uid: node.uid }, operations)];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const node = getNode(target, cluster);
-    const reasons: Sentence[] = [...unreadReasons(cluster, needs)];
+    const reasons: Text[] = [...unreadReasons(cluster, needs)];
     if (cluster.nodeState(node.name) === 'ready')
-      reasons.push(`${node.name} is Ready: its kubelet works, there is nothing to fence`);
+      reasons.push({
+        en: en`${node.name} is Ready: its kubelet works, there is nothing to fence`,
+        zh: zh`${node.name} 处于 Ready 状态：它的 kubelet 正常工作，没有需要隔离的对象`,
+      });
     const sign = cluster.signOfLife(node.name);
     if (sign) reasons.push(signOfLifeReason(node.name, sign));
-    if (hasTaint(node, OUT_OF_SERVICE)) reasons.push(`${node.name} has the taint already`);
-    if (!cluster.coversPodsOfNode(node.name)) reasons.push(`the pods of ${node.name} could not all be read`);
+    if (hasTaint(node, OUT_OF_SERVICE))
+      reasons.push({ en: en`${node.name} has the taint already`, zh: zh`${node.name} 已有这个污点` });
+    if (!cluster.coversPodsOfNode(node.name))
+      reasons.push({
+        en: en`the pods of ${node.name} could not all be read`,
+        zh: zh`未能读取 ${node.name} 上的所有 Pod`,
+      });
     const attachments = cluster.attachmentsOnNode(node.name);
     if (attachments.length > 0 && attachments.every(isDeleting))
-      reasons.push(`every volume of ${node.name} is being detached already`);
+      reasons.push({
+        en: en`every volume of ${node.name} is being detached already`,
+        zh: zh`${node.name} 的所有卷都已在解除挂接`,
+      });
     if (isOlderThan126(cluster))
-      reasons.push('this cluster is older than Kubernetes 1.26, where the taint does nothing');
+      reasons.push({
+        en: 'this cluster is older than Kubernetes 1.26, where the taint does nothing',
+        zh: '这个集群的版本低于 Kubernetes 1.26，在其中这个污点不起作用',
+      });
     return reasons;
   },
 
@@ -93,8 +115,18 @@ export const taintNodeOutOfService = defineRemediation({
 
 function getNode({ node: name, uid }: Params, cluster: Cluster): Node {
   const node = cluster.findNode(name);
-  if (!node) throw new Refused(`node ${name} does not exist any more: there is nothing to taint`);
-  if (node.uid !== uid) throw new Refused(`node ${name} was replaced by another machine of that name`);
+  if (!node) {
+    throw new Refused({
+      en: en`node ${name} does not exist any more: there is nothing to taint`,
+      zh: zh`节点 ${name} 已不存在：没有可以添加污点的对象`,
+    });
+  }
+  if (node.uid !== uid) {
+    throw new Refused({
+      en: en`node ${name} was replaced by another machine of that name`,
+      zh: zh`节点 ${name} 已被另一台同名的机器替换`,
+    });
+  }
   return node;
 }
 

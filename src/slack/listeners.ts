@@ -219,7 +219,7 @@ function failureSentence(error: unknown, ref: string): Text {
   if (error instanceof Late)
     return {
       en: en`Your request was not confirmed in time (ref ${ref}). It may or may not have been taken: look at the thread before you try again.`,
-      zh: zh`您的请求没有及时得到确认（编号 ${ref}）。它可能已被接收，也可能没有：重试之前请先查看消息列。`,
+      zh: zh`你的请求没有及时得到确认（编号 ${ref}）。它可能已被接收，也可能没有：重试之前请先查看消息列。`,
     };
   const why =
     error instanceof Refused || error instanceof Transient
@@ -227,7 +227,7 @@ function failureSentence(error: unknown, ref: string): Text {
       : { en: 'something went wrong inside', zh: '内部出错' };
   return {
     en: en`I could not take your request (ref ${ref}): ${why}. Nothing was recorded; try again.`,
-    zh: zh`未能接收您的请求（编号 ${ref}）：${why}。没有任何记录，请重试。`,
+    zh: zh`未能接收你的请求（编号 ${ref}）：${why}。没有任何记录，请重试。`,
   };
 }
 
