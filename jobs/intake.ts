@@ -151,13 +151,13 @@ async function muteOrUnmute(
     await deps.store.mute({ ...input, forMs: request.forMs });
     const says: Text = {
       en: en`Muted ${about} for ${duration(request.forMs)}: alerts about it begin no thread. Threads that stand are kept true. /k8s-storage unmute ends it.`,
-      zh: zh`已静音 ${about}，为期 ${duration(request.forMs)}：它的告警不再新建讨论串，已有的讨论串仍会更新。用 /k8s-storage unmute 结束。`,
+      zh: zh`已静音 ${about}，为期 ${duration(request.forMs)}：它的告警不再新建消息列，已有的消息列仍会更新。用 /k8s-storage unmute 结束。`,
     };
     return whisper(deps, request, says, signal);
   }
   const { wasMuted } = await deps.store.unmute(input);
   const says: Text = wasMuted
-    ? { en: en`Alerts about ${about} begin threads again.`, zh: zh`${about} 的告警将重新新建讨论串。` }
+    ? { en: en`Alerts about ${about} begin threads again.`, zh: zh`${about} 的告警将重新新建消息列。` }
     : { en: en`${about} was not muted.`, zh: zh`${about} 没有被静音。` };
   return whisper(deps, request, says, signal);
 }

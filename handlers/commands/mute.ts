@@ -12,7 +12,7 @@ export const mute = defineCommand({
   usage: 'mute KIND/NAME [-n NAMESPACE] [--cluster NAME] [--for 4h]',
   does: {
     en: 'lets alerts about an object, or about a whole namespace with `-n` alone, begin no thread for that long',
-    zh: '在这段时间内，某个对象（或仅用 `-n` 指定的整个命名空间）的告警不再新建讨论串',
+    zh: '在这段时间内，某个对象（或仅用 `-n` 指定的整个名字空间）的告警不再新建消息列',
   },
 
   async run(args, actor, surface) {

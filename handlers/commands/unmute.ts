@@ -8,7 +8,7 @@ import { parseTarget } from '../target.ts';
 export const unmute = defineCommand({
   word: 'unmute',
   usage: 'unmute KIND/NAME [-n NAMESPACE] [--cluster NAME]',
-  does: { en: 'lets alerts about it begin threads again', zh: '让它的告警重新新建讨论串' },
+  does: { en: 'lets alerts about it begin threads again', zh: '让它的告警重新新建消息列' },
 
   async run(args, actor, surface) {
     const given = parseArguments(args, ['namespace', 'cluster']);

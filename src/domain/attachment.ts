@@ -6,7 +6,8 @@ import type { Attachment, AttachmentError, Claim, Pod, Volume } from './objects.
 import { deletingForMs, isDeleting, isFinished, isWaiting, waitedMs } from './pod.ts';
 import { type Ref, uniqueRefs } from './ref.ts';
 import type { Scope } from './scope.ts';
-import { duration, minutes } from './time.ts';
+import { duration, en, type Text, zh } from './text.ts';
+import { minutes } from './time.ts';
 import { attachmentOn, deletesData, isExclusive } from './volume.ts';
 
 /** A pod that waits on another node for a volume, and for how long, in milliseconds. */
@@ -230,10 +231,13 @@ export function isAttacherWell(driver: string, cluster: Cluster): boolean {
 }
 
 /** What is known of an attacher that does not answer, as the beginning of a sentence. */
-export function attacherInWords(driver: string, cluster: Cluster): string {
+export function attacherInWords(driver: string, cluster: Cluster): Text {
   return attacherOf(driver, cluster).isSeen
-    ? 'The attacher works'
-    : 'The attacher could not be seen here, so make sure first that it runs; it';
+    ? { en: 'The attacher works', zh: '挂接器在工作' }
+    : {
+        en: 'The attacher could not be seen here, so make sure first that it runs; it',
+        zh: '这里看不到挂接器，因此请先确认它在运行；它',
+      };
 }
 
 /** After that long without a word a detach, and an attach, is overdue for the queue of its attacher. */
@@ -385,25 +389,34 @@ export function goingVolumes(detaches: readonly Detach[]): readonly Ref[] {
 /** When each detach was ordered and what the attacher was told last; of many the first five, and the count. */
 export function detachEvidence(detaches: readonly Detach[]): readonly Evidence[] {
   const shown = few(detaches).flatMap(({ attachment, error, deletingMs }) => [
-    fact(
-      attachment,
-      'metadata.deletionTimestamp',
-      new Date(attachment.deletedAt ?? 0).toISOString(),
-      `the detach from ${attachment.nodeName} was ordered ${duration(deletingMs)} ago`,
-    ),
+    fact(attachment, 'metadata.deletionTimestamp', new Date(attachment.deletedAt ?? 0).toISOString(), {
+      en: en`the detach from ${attachment.nodeName} was ordered ${duration(deletingMs)} ago`,
+      zh: zh`从 ${attachment.nodeName} 解除挂接的请求发出于 ${duration(deletingMs)}前`,
+    }),
     error
-      ? fact(attachment, 'status.detachError', quoted(error.message), 'what the attacher was told when it tried last')
-      : fact(attachment, 'status.detachError', 'none', 'no error is reported'),
+      ? fact(attachment, 'status.detachError', quoted(error.message), {
+          en: 'what the attacher was told when it tried last',
+          zh: '挂接器最近一次尝试时得到的答复',
+        })
+      : fact(attachment, 'status.detachError', 'none', { en: 'no error is reported', zh: '没有报告错误' }),
   ]);
   const [first] = detaches;
   if (!first || detaches.length <= 5) return shown;
-  const says = 'so many detaches fail alike; five are shown';
+  const says = {
+    en: 'so many detaches fail alike; five are shown',
+    zh: '有这么多解除挂接以同样的方式失败；这里显示 5 个',
+  };
   return [...shown, fact(first.attachment, 'metadata.deletionTimestamp', detaches.length, says)];
 }
 
 /** The pods that wait for a detach, each with the node it waits on. */
 export function waitingEvidence(waiting: readonly Pod[]): readonly Evidence[] {
-  return few(waiting).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${pod.nodeName} for the volume`));
+  return few(waiting).map((pod) =>
+    fact(pod, 'status.phase', pod.phase, {
+      en: en`waits on ${pod.nodeName} for the volume`,
+      zh: zh`在 ${pod.nodeName} 上等待这个卷`,
+    }),
+  );
 }
 
 /** The parts of a list that hang together by common keys, each in the order of the list. */

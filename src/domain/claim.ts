@@ -4,6 +4,12 @@
  */
 import { type Cluster, controllerOf, couldNotRead, isLeaseStale, ownerRef } from './cluster.ts';
 import { Refused } from './errors.ts';
+import {
+  type Fate as FateOfData,
+  fateOf as fateOfData,
+  fateInWords as fateText,
+  longestDeletion as longestText,
+} from './fate.ts';
 import { absent, type Evidence, fact, type ManualStep } from './fault.ts';
 import { CONTROLLER_MANAGER } from './lease.ts';
 import type { Claim, JsonObject, JsonValue, ObjectMeta, Pod, StorageClass, Volume } from './objects.ts';
@@ -11,8 +17,8 @@ import { deletingForMs, isDeleting, isFinished } from './pod.ts';
 import { missingRef, type Ref, uniqueRefs } from './ref.ts';
 import { findResourceOfKind } from './resources.ts';
 import type { Scope } from './scope.ts';
-import type { Text } from './text.ts';
-import { duration, minutes } from './time.ts';
+import { duration, en, enumerated, type Sentence, type Text, zh } from './text.ts';
+import { minutes } from './time.ts';
 
 export const PVC_PROTECTION = 'kubernetes.io/pvc-protection';
 export const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
@@ -114,49 +120,19 @@ export function refuseUnjudged(held: readonly HeldClaim[], judged: readonly Held
 /** The same for claims that no answer was found for. */
 export function refuseUncovered(claims: readonly Claim[], cluster: Cluster): void {
   const blind = claims.find((claim) => !cluster.coversPodsOfNamespace(claim.namespace ?? ''));
-  if (blind) throw new Refused(`the pods of namespace ${blind.namespace ?? ''} were not all read`);
+  if (blind) {
+    throw new Refused({
+      en: en`the pods of namespace ${blind.namespace} were not all read`,
+      zh: zh`名字空间 ${blind.namespace} 中的 Pod 没有全部读取`,
+    });
+  }
 }
 
-/** What the end of a deletion does to the data, by name of the volumes. */
-export interface Fate {
-  /** Destroyed with the claim: policy Delete. */
-  readonly goes: readonly string[];
-  /** Emptied for the next claim: policy Recycle. */
-  readonly wiped: readonly string[];
-  /** Kept: policy Retain. */
-  readonly stays: readonly string[];
-  /** Named by a claim, but missing or bound to another one: nothing is reclaimed. */
-  readonly lost: readonly string[];
-}
-
-export function fateOf(held: readonly Pick<HeldClaim, 'claim' | 'volume'>[]): Fate {
-  const volumes = held.flatMap(({ volume }) => volume ?? []);
-  const withPolicy = (policy: string) =>
-    volumes.filter((volume) => volume.reclaimPolicy === policy).map((volume) => volume.name);
-  return {
-    goes: withPolicy('Delete'),
-    wiped: withPolicy('Recycle'),
-    stays: withPolicy('Retain'),
-    lost: held.flatMap(({ claim, volume }) => (volume ? [] : (claim.volumeName ?? []))),
-  };
-}
-
-/** Says in words whether data is destroyed. Every finding about a claim that is being deleted says so. */
-export function fateInWords({ goes, wiped, stays, lost }: Fate): string {
-  const parts: string[] = [];
-  if (goes.length > 0)
-    parts.push(
-      `When the deletion ends, the data of ${some(goes, 'volume')} is destroyed: the reclaim policy is Delete.`,
-    );
-  if (wiped.length > 0)
-    parts.push(`When the deletion ends, ${some(wiped, 'volume')} is emptied: the reclaim policy is Recycle.`);
-  if (stays.length > 0)
-    parts.push(`The data of ${some(stays, 'volume')} stays when the claim goes: the reclaim policy is Retain.`);
-  if (lost.length > 0)
-    parts.push(
-      `The object of ${some(lost, 'volume')} is missing or bound to another claim, so the end of the deletion reclaims nothing.`,
-    );
-  return parts.length > 0 ? parts.join(' ') : 'No volume is bound, so no data is at stake.';
+/** `domain/fate.ts`, in English, for faults that do not speak Chinese yet. */
+export type Fate = FateOfData;
+export const fateOf = fateOfData;
+export function fateInWords(fate: Fate): string {
+  return fateText(fate).en;
 }
 
 /** `pod a`, `pods a and b`, `pods a, b, c and 4 more`. */
@@ -171,40 +147,48 @@ export function nameOf(object: { readonly namespace: string | null; readonly nam
   return object.namespace === null ? object.name : `${object.namespace}/${object.name}`;
 }
 
-const policySays: Readonly<Record<string, string>> = {
-  Delete: 'the data is destroyed when the claim is gone',
-  Recycle: 'the volume is emptied when the claim is gone',
-  Retain: 'the data is kept when the claim is gone',
+const policySays: Readonly<Record<string, Text>> = {
+  Delete: { en: 'the data is destroyed when the claim is gone', zh: '申领消失时，数据会被销毁' },
+  Recycle: { en: 'the volume is emptied when the claim is gone', zh: '申领消失时，卷会被清空' },
+  Retain: { en: 'the data is kept when the claim is gone', zh: '申领消失时，数据会保留' },
 };
+const policyUnknown: Text = { en: 'what becomes of the data is not known', zh: '不知道数据会怎样' };
 
 /** What was read of claims that are being deleted and of their volumes. */
 export function deletionEvidence(held: readonly HeldClaim[], now: number): readonly Evidence[] {
-  return held.flatMap(({ claim, volume }) => [
-    fact(
-      claim,
-      'metadata.deletionTimestamp',
-      deletionTimestampOf(claim),
-      `deleted ${duration(deletingForMs(claim, now))} ago; that cannot be withdrawn`,
-    ),
-    fact(
-      claim,
-      'metadata.finalizers',
-      [...claim.finalizers],
-      claim.finalizers.includes(PVC_PROTECTION)
-        ? `${PVC_PROTECTION} waits until no scheduled pod object references the claim`
-        : 'what is left here keeps the claim; pods do not, as their finalizer is gone',
-    ),
-    ...(volume
-      ? [
-          fact(
-            volume,
-            'spec.persistentVolumeReclaimPolicy',
-            volume.reclaimPolicy,
-            policySays[volume.reclaimPolicy] ?? 'what becomes of the data is not known',
-          ),
-        ]
-      : []),
-  ]);
+  return held.flatMap(({ claim, volume }) => {
+    const since = duration(deletingForMs(claim, now));
+    return [
+      fact(claim, 'metadata.deletionTimestamp', deletionTimestampOf(claim), {
+        en: en`deleted ${since} ago; that cannot be withdrawn`,
+        zh: zh`${since}前已被删除；删除无法撤回`,
+      }),
+      fact(
+        claim,
+        'metadata.finalizers',
+        [...claim.finalizers],
+        claim.finalizers.includes(PVC_PROTECTION)
+          ? {
+              en: en`${PVC_PROTECTION} waits until no scheduled pod object references the claim`,
+              zh: zh`${PVC_PROTECTION} 会一直等待，直到没有已调度的 Pod 对象引用这个申领`,
+            }
+          : {
+              en: 'what is left here keeps the claim; pods do not, as their finalizer is gone',
+              zh: '这里剩下的内容使申领保留；Pod 不再起作用，因为对应的 Finalizer 已经没有了',
+            },
+      ),
+      ...(volume
+        ? [
+            fact(
+              volume,
+              'spec.persistentVolumeReclaimPolicy',
+              volume.reclaimPolicy,
+              policySays[volume.reclaimPolicy] ?? policyUnknown,
+            ),
+          ]
+        : []),
+    ];
+  });
 }
 
 /** At most so many objects of a kind are shown one by one; the rest is counted. */
@@ -215,12 +199,15 @@ export function withCount(
   subject: { readonly ref: Ref },
   path: string,
   all: readonly Evidence[],
-  noun: string,
+  noun: Sentence,
 ): readonly Evidence[] {
   if (all.length <= MOST_EXAMPLES) return all;
   return [
     ...all.slice(0, MOST_EXAMPLES),
-    fact(subject, path, all.length, `${all.length} ${noun} in all; ${MOST_EXAMPLES} are shown`),
+    fact(subject, path, all.length, {
+      en: en`${all.length} ${noun} in all; ${MOST_EXAMPLES} are shown`,
+      zh: zh`${noun}共 ${all.length} 个；这里显示 ${MOST_EXAMPLES} 个`,
+    }),
   ];
 }
 
@@ -267,9 +254,8 @@ export function sufferersOfHeld(
   return [...claims, ...keptWith, ...waiting.map((pod) => pod.ref), ...workloads];
 }
 
-/** How long ago the first of these claims was deleted, in words. */
 export function longestDeletion(held: readonly HeldClaim[], now: number): string {
-  return duration(Math.max(...held.map(({ claim }) => deletingForMs(claim, now))));
+  return longestText(held, now).en;
 }
 
 // --- claims that are not bound
@@ -375,25 +361,29 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
 }
 
 /** What a claim says about its class, and which classes there are. */
-export function classesEvidence(claim: Claim, cluster: Cluster, says: string): Evidence {
+export function classesEvidence(claim: Claim, cluster: Cluster, says: Sentence): Evidence {
   const names = cluster.objects.storageclasses
-    .map((item) => (item.isDefault ? `${item.name} (default)` : item.name))
-    .toSorted();
-  const shown = names.slice(0, 10).join(', ') || 'none';
-  const listed = names.length > 10 ? `${shown} and ${names.length - 10} more` : shown;
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map(
+      ({ name, isDefault }): Sentence => (isDefault ? { en: en`${name} (default)`, zh: zh`${name}（默认）` } : name),
+    );
+  const all = names.length === 0 ? { en: 'none', zh: '没有' } : enumerated(names, 10);
   return fact(
     claim,
     'spec.storageClassName',
     claim.className === undefined ? 'absent' : JSON.stringify(claim.className),
-    `${says}; classes there are: ${listed}`,
+    {
+      en: en`${says}; classes there are: ${all}`,
+      zh: zh`${says}；现有的存储类：${all}`,
+    },
   );
 }
 
 export function missingClass(name: string): Evidence {
-  return absent(
-    missingRef('StorageClass', null, name),
-    'no such class exists; a class that is the default does not stand in for it',
-  );
+  return absent(missingRef('StorageClass', null, name), {
+    en: 'no such class exists; a class that is the default does not stand in for it',
+    zh: '没有这个存储类；默认的存储类不会代替它',
+  });
 }
 
 // --- by hand
@@ -441,13 +431,21 @@ export function getCommand(
 
 /** The whole advice while Kubernetes is still at work: what is not offered is not advised either. */
 export const waitByHand: readonly ManualStep[] = [
-  { says: 'Nothing needs to be done yet. Kubernetes is still working on it; look again when that time is over.' },
+  {
+    says: {
+      en: 'Nothing needs to be done yet. Kubernetes is still working on it; look again when that time is over.',
+      zh: '目前不需要做任何事。Kubernetes 仍在处理；请在这段时间过后再查看。',
+    },
+  },
 ];
 
 /** Keeps the data of one volume, whatever becomes of its claim. */
 export function retainByHand(volume: Volume): ManualStep {
   return {
-    says: `Keep the data first: set the reclaim policy of ${volume.name} to Retain. This can be done while the claim is being deleted.`,
+    says: {
+      en: en`Keep the data first: set the reclaim policy of ${volume.name} to Retain. This can be done while the claim is being deleted.`,
+      zh: zh`请先保住数据：将 ${volume.name} 的回收策略设置为 Retain。在申领被删除的过程中也可以这样做。`,
+    },
     command: patchCommand('pv', volume, [
       { op: 'test', path: '/metadata/uid', value: volume.uid },
       { op: 'test', path: '/spec/persistentVolumeReclaimPolicy', value: 'Delete' },
@@ -462,7 +460,10 @@ export function retainByHand(volume: Volume): ManualStep {
  */
 export function rebindByHand(claim: Claim, volume: Volume): ManualStep {
   return {
-    says: `If ${nameOf(claim)} shall have its old data again: with the policy at Retain, stop the workload, wait until the claim is gone, and only then free ${volume.name} for the next claim of that name. A StatefulSet that still runs makes an empty claim at once; with whenScaled: Delete it must not be scaled down at all.`,
+    says: {
+      en: en`If ${nameOf(claim)} shall have its old data again: with the policy at Retain, stop the workload, wait until the claim is gone, and only then free ${volume.name} for the next claim of that name. A StatefulSet that still runs makes an empty claim at once; with whenScaled: Delete it must not be scaled down at all.`,
+      zh: zh`如果要让 ${nameOf(claim)} 重新得到旧数据：在策略为 Retain 的情况下，停止工作负载，等到申领消失，然后才释放 ${volume.name}，供下一个同名的申领使用。仍在运行的 StatefulSet 会立即创建一个空的申领；如果设置了 whenScaled: Delete，则绝不能将其缩容。`,
+    },
     command: patchCommand('pv', volume, [
       { op: 'test', path: '/metadata/uid', value: volume.uid },
       { op: 'test', path: '/spec/persistentVolumeReclaimPolicy', value: 'Retain' },
@@ -499,7 +500,10 @@ export function rebindAllByHand(held: readonly HeldClaim[], cluster: Cluster): r
 
 function goneByHand(claim: Claim): ManualStep {
   return {
-    says: `Wait until claim ${nameOf(claim)} is gone; only then its volume can be freed.`,
+    says: {
+      en: en`Wait until claim ${nameOf(claim)} is gone; only then its volume can be freed.`,
+      zh: zh`请等到申领 ${nameOf(claim)} 消失；只有这样才能释放它的卷。`,
+    },
     command: `kubectl wait --for=delete pvc/${shellWord(claim.name)} -n ${shellWord(claim.namespace ?? '')} --timeout=5m`,
   };
 }
@@ -517,11 +521,17 @@ function scaledByHand(
   return [
     {
       stop: {
-        says: `To give ${namespace}/${ref.name} its old data again, stop it first: while it runs it makes empty claims at once.`,
+        says: {
+          en: en`To give ${namespace}/${ref.name} its old data again, stop it first: while it runs it makes empty claims at once.`,
+          zh: zh`要让 ${namespace}/${ref.name} 重新得到旧数据，请先停止它：只要它在运行，就会立即创建空的申领。`,
+        },
         command: `kubectl scale ${target} --replicas=0`,
       },
       start: {
-        says: `Start ${namespace}/${ref.name} again: its new claims bind to the freed volumes by name.`,
+        says: {
+          en: en`Start ${namespace}/${ref.name} again: its new claims bind to the freed volumes by name.`,
+          zh: zh`请重新启动 ${namespace}/${ref.name}：它的新申领会按名称绑定到已释放的卷。`,
+        },
         command: `kubectl scale ${target} --replicas=${workload.replicas}`,
       },
     },

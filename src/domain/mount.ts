@@ -22,7 +22,8 @@ import type { Ref } from './ref.ts';
 import type { ResourceName } from './resources.ts';
 import type { Scope } from './scope.ts';
 import { isServerUnreachable, volumeNamed } from './server.ts';
-import { duration, minutes } from './time.ts';
+import { duration, en, type Text, zh } from './text.ts';
+import { minutes } from './time.ts';
 import { isSelectedBy, matchesTerms, reachesAll, reservingTaintsAgainst, stateTaintsAgainst } from './topology.ts';
 import { attachmentOn } from './volume.ts';
 
@@ -427,13 +428,23 @@ export const readForMounts = [
 /** What kubelet said first of each mount, and which pod has waited where and for how long. */
 export function mountEvidence(mounts: readonly StalledMount[]): readonly Evidence[] {
   return few(mounts).flatMap(({ pod, error, waitedMs: waited }) => [
-    ...(error ? [fact(error.event, 'message', error.message, 'the first error that kubelet still tells')] : []),
-    fact(pod, 'status.phase', pod.phase, `has waited ${duration(waited)} on ${pod.nodeName} for the mount`),
+    ...(error
+      ? [
+          fact(error.event, 'message', error.message, {
+            en: 'the first error that kubelet still tells',
+            zh: 'kubelet 仍在报告的第一个错误',
+          }),
+        ]
+      : []),
+    fact(pod, 'status.phase', pod.phase, {
+      en: en`has waited ${duration(waited)} on ${pod.nodeName} for the mount`,
+      zh: zh`已在 ${pod.nodeName} 上等待挂载 ${duration(waited)}`,
+    }),
   ]);
 }
 
 /** How long the longest of them has waited, in words. */
-export function longestWait(mounts: readonly StalledMount[]): string {
+export function longestWait(mounts: readonly StalledMount[]): Text {
   return duration(Math.max(...mounts.map((mount) => mount.waitedMs)));
 }
 

@@ -244,27 +244,35 @@ function isPlain(message: string): boolean {
 export function resizeEvidence({ claim, volume, error }: Resize): readonly Evidence[] {
   const conditions = claim.conditions.filter(({ type, status }) => RESIZE_CONDITIONS.has(type) && status === 'True');
   return [
-    fact(claim, 'spec.resources.requests.storage', claim.requested, 'what is asked for'),
-    fact(claim, 'status.capacity.storage', claim.capacity, 'what the claim has'),
+    fact(claim, 'spec.resources.requests.storage', claim.requested, { en: 'what is asked for', zh: '所请求的大小' }),
+    fact(claim, 'status.capacity.storage', claim.capacity, { en: 'what the claim has', zh: '申领现有的大小' }),
     fact(
       volume,
       'spec.capacity.storage',
       volume.capacity,
       isMore(claim.requested, volume.capacity)
-        ? 'the volume has not grown: the part of the driver is not done'
-        : 'the volume has grown: only the part of the node is left',
+        ? {
+            en: 'the volume has not grown: the part of the driver is not done',
+            zh: '卷还没有变大：驱动负责的部分没有完成',
+          }
+        : { en: 'the volume has grown: only the part of the node is left', zh: '卷已经变大：只剩下节点负责的部分' },
     ),
     ...(claim.resizeStatus === ''
       ? []
-      : [fact(claim, 'status.allocatedResourceStatuses.storage', claim.resizeStatus, 'how far it has come')]),
+      : [
+          fact(claim, 'status.allocatedResourceStatuses.storage', claim.resizeStatus, {
+            en: 'how far it has come',
+            zh: '目前的进度',
+          }),
+        ]),
     ...conditions.map(({ type, changedAt }) =>
       fact(
         claim,
         `status.conditions[${type}].lastTransitionTime`,
         changedAt === undefined ? '' : new Date(changedAt).toISOString(),
-        'a condition of the resize',
+        { en: 'a condition of the resize', zh: '调整大小的一个状况' },
       ),
     ),
-    ...(error ? [fact(error.on, error.path, error.text, 'what was answered')] : []),
+    ...(error ? [fact(error.on, error.path, error.text, { en: 'what was answered', zh: '得到的答复' })] : []),
   ];
 }

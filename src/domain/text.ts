@@ -66,9 +66,49 @@ export function count(
   return { en: en`${n} ${plural(n, ...nouns.en)}`, zh: zh`${n} ${nouns.zh}` };
 }
 
-/** `a`, `a and b`, `a, b and 3 more`; `a`, `a 和 b`, `a、b 等 5 个`. */
+/** The things that sentences count and name most, for `count(n, nouns.claim)` and `named(names, 'claim')`. */
+export const nouns = {
+  attachment: { en: ['attachment', 'attachments'], zh: '个挂接' },
+  claim: { en: ['claim', 'claims'], zh: '个申领' },
+  clone: { en: ['clone', 'clones'], zh: '个克隆' },
+  finalizer: { en: ['finalizer', 'finalizers'], zh: '个 Finalizer' },
+  namespace: { en: ['namespace', 'namespaces'], zh: '个名字空间' },
+  node: { en: ['node', 'nodes'], zh: '个节点' },
+  object: { en: ['object', 'objects'], zh: '个对象' },
+  pod: { en: ['pod', 'pods'], zh: '个 Pod' },
+  snapshot: { en: ['snapshot', 'snapshots'], zh: '个快照' },
+  volume: { en: ['volume', 'volumes'], zh: '个卷' },
+  workload: { en: ['workload', 'workloads'], zh: '个工作负载' },
+} as const;
+export type Noun = keyof typeof nouns;
+
+/** `pod a`, `pods a and b`, `pods a, b, c and 4 more`; `Pod a`, `Pod a 和 b` … `Claim` begins a sentence. */
+export function named(names: readonly string[], noun: Noun | Capitalize<Noun>): Text {
+  const found = Object.entries(nouns).find(([key]) => key === noun.toLowerCase())?.[1] ?? nouns.object;
+  const [one, other] = found.en;
+  const [first, ...rest] = plural(names.length, one, other);
+  const isCapital = noun !== noun.toLowerCase();
+  const word = `${isCapital ? first?.toUpperCase() : first}${rest.join('')}`;
+  const list = listed(names);
+  return { en: en`${word} ${list}`, zh: zh`${found.zh.slice(1).trim()} ${list}` };
+}
+
+/** `a`, `a and b`, `a, b and 3 more`; `a`, `a 和 b`, `a、b 及另外 3 个`. */
 export function listed(names: readonly Sentence[], most = 3): Text {
   return { en: listedIn('en', names, most), zh: listedIn('zh', names, most) };
+}
+
+/** Names in a row, without an `and`: `a, b`, `a, b and 3 more`. */
+export function enumerated(names: readonly Sentence[], most: number): Text {
+  const left = names.length - most;
+  const row = (language: Language) =>
+    names
+      .slice(0, most)
+      .map((name) => textIn(name, language))
+      .join(language === 'en' ? ', ' : '、');
+  return left > 0
+    ? { en: en`${row('en')} and ${left} more`, zh: zh`${row('zh')} 及另外 ${left} 个` }
+    : { en: row('en'), zh: row('zh') };
 }
 
 function listedIn(language: Language, names: readonly Sentence[], most: number): string {
@@ -77,7 +117,7 @@ function listedIn(language: Language, names: readonly Sentence[], most: number):
   if (names.length > most) {
     return language === 'en'
       ? en`${shown.join(comma)} and ${names.length - most} more`
-      : zh`${shown.join(comma)} 等 ${names.length} 个`;
+      : zh`${shown.join(comma)} 及另外 ${names.length - most} 个`;
   }
   const last = shown.at(-1) ?? '';
   if (shown.length < 2) return last;

@@ -160,7 +160,7 @@ function toFinding(attaches: readonly [Judged, ...Judged[]], cluster: Cluster): 
       pods: pods.map((pod) => pod.name),
       waitedFor: duration(first.waitedMs),
       error: quoted(message),
-      attacher: attacherInWords(first.attachment.attacher, cluster),
+      attacher: attacherInWords(first.attachment.attacher, cluster).en,
       isProgress,
     },
     evidence: evidenceOf(attaches, pods, cluster),

@@ -222,7 +222,7 @@ function ofNode(first: StalledMount, mounts: readonly StalledMount[], cluster: C
       volumes: volumes.map((volume) => volume.name),
       pods: pods.map((pod) => pod.name),
       nodes: [node.name],
-      waited: longestWait(mounts),
+      waited: longestWait(mounts).en,
     },
     evidence: evidenceOfNode(mounts),
     offers: offersFor(node, driver, cluster),

@@ -135,7 +135,7 @@ function toFinding(detaches: readonly [Detach, ...Detach[]], cluster: Cluster): 
       error: first.error && quoted(first.error.message),
       waiting: waiting.map((pod) => pod.name),
       alive: sign && textIn(sign.says, 'en'),
-      attacher: attacherInWords(first.attachment.attacher, cluster),
+      attacher: attacherInWords(first.attachment.attacher, cluster).en,
       isProgress,
     },
     evidence: [

@@ -153,7 +153,7 @@ function toFinding(detaches: readonly [Detach, ...Detach[]], cluster: Cluster): 
       error: first.error && quoted(first.error.message),
       waiting: waiting.map((pod) => pod.name),
       isUnused: unused.length === detaches.length,
-      attacher: attacherInWords(first.attachment.attacher, cluster),
+      attacher: attacherInWords(first.attachment.attacher, cluster).en,
       isProgress,
     },
     evidence: evidenceOf(detaches, nodes, waiting, cluster),

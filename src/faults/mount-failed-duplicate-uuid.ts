@@ -77,7 +77,7 @@ function toFinding(
       twins: twins.map((twin) => twin.name),
       node: node.name,
       pods: pods.map((pod) => pod.name),
-      waited: longestWait(mounts),
+      waited: longestWait(mounts).en,
     },
     evidence: evidenceOf(volume, mounts, cluster),
     offers: [

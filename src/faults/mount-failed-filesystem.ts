@@ -70,7 +70,7 @@ function toFinding(volume: Volume, mounts: readonly StalledMount[], cluster: Clu
     facts: {
       volume: volume.name,
       pods: pods.map((pod) => pod.name),
-      waited: longestWait(mounts),
+      waited: longestWait(mounts).en,
       said: asSentence(mounts[0]?.error?.message ?? ''),
       nodes: new Set(mounts.map(({ node }) => node.name)).size,
     },

@@ -93,7 +93,7 @@ function toFinding(first: StalledMount, mounts: readonly StalledMount[], cluster
       kind: missing.kind,
       name: `${missing.namespace ?? ''}/${missing.name}`,
       pods: pods.map((pod) => pod.name),
-      waited: longestWait(mounts),
+      waited: longestWait(mounts).en,
       isOfVolume: first.volume !== undefined,
       readyVolumes: first.volume === undefined ? cluster.volumesOfPod(first.pod).map((volume) => volume.name) : [],
     },

@@ -82,7 +82,7 @@ function toFinding(volume: Volume, mounts: readonly StalledMount[], cluster: Clu
       options: volume.mountOptions,
       bad,
       pods: pods.map((pod) => pod.name),
-      waited: longestWait(mounts),
+      waited: longestWait(mounts).en,
       isMended,
     },
     evidence: evidenceOf(volume, mounts),

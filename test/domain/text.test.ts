@@ -1,6 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { readSentence, writeSentence } from '../../src/db/text.ts';
-import { clauses, count, duration, en, isText, listed, plural, sentences, textIn, zh } from '../../src/domain/text.ts';
+import {
+  clauses,
+  count,
+  duration,
+  en,
+  isText,
+  listed,
+  named,
+  plural,
+  sentences,
+  textIn,
+  zh,
+} from '../../src/domain/text.ts';
 import { hours, minutes, seconds } from '../../src/domain/time.ts';
 
 describe('a text', () => {
@@ -61,9 +73,19 @@ describe('numbers in sentences', () => {
     [['a'], 'a', 'a'],
     [['a', 'b'], 'a and b', 'a 和 b'],
     [['a', 'b', 'c'], 'a, b and c', 'a、b 和 c'],
-    [['a', 'b', 'c', 'd', 'e'], 'a, b, c and 2 more', 'a、b、c 等 5 个'],
+    [['a', 'b', 'c', 'd', 'e'], 'a, b, c and 2 more', 'a、b、c 及另外 2 个'],
   ])('%j are listed', (names, english, chinese) => {
     expect(listed(names)).toEqual({ en: english, zh: chinese });
+  });
+});
+
+describe('named things', () => {
+  it.each([
+    [['a'], 'Claim', 'Claim a', '申领 a'],
+    [['a', 'b'], 'pod', 'pods a and b', 'Pod a 和 b'],
+    [['a', 'b', 'c', 'd'], 'Volume', 'Volumes a, b, c and 1 more', '卷 a、b、c 及另外 1 个'],
+  ] as const)('%j of the kind %s', (names, noun, english, chinese) => {
+    expect(named(names, noun)).toEqual({ en: english, zh: chinese });
   });
 });
 

@@ -30,7 +30,7 @@ export const wrongWords: readonly (readonly [wrong: RegExp, right: string])[] = 
   [/控制面(?!板)/u, '控制平面'],
   [/优雅(关闭|终止|删除|期)/u, '体面'],
   [/心跳包/u, '心跳'],
-  [/线程|话题串/u, '消息列（thread）'],
+  [/线程|话题串|讨论串/u, '消息列（thread）'],
 ];
 
 /** What is wrong with the Chinese of a text, one line each. `names` are the names in the state that it speaks of. */
