@@ -16,7 +16,9 @@ import { startSimulatedCluster } from '../../src/playground/cluster/start.ts';
 import { catalogue, systemClock } from '../../src/wire.ts';
 import { percentile, startCrowd } from '../kill/crowd.ts';
 import { rush } from '../kill/rush.ts';
-import { startTown, until } from '../kill/town.ts';
+import { mostPerSecond, NAMESPACE, seedTroubles, weather } from '../kill/storm.ts';
+import { channel, startTown, until } from '../kill/town.ts';
+import { ALERT_TOKEN, group, send, written } from '../support/alerts.ts';
 import { startBot } from '../support/processes.ts';
 import { fleet } from './fleet.ts';
 
@@ -189,12 +191,100 @@ async function approvals(): Promise<void> {
   }
 }
 
+const TROUBLES = 120;
+const WEBHOOKS = 10_000;
+const STORM_MS = 60_000;
+const MESSAGES_MS = 300_000;
+
+/** A storm of alerts on one web and one worker: `overMs` 0 is one burst. */
+async function storm(name: string, overMs: number): Promise<void> {
+  const town = await startTown({
+    SLACK_INCIDENT_CHANNEL: channel,
+    ALERT_TOKEN,
+    SCAN_INTERVAL: '0',
+    NODE_ENV: 'production',
+  });
+  try {
+    seedTroubles(town.cluster, TROUBLES, Date.now());
+    const { web, worker } = await town.open();
+    const weathered = await weather({ webhooks: WEBHOOKS, groups: TROUBLES, overMs, address: () => web.address });
+    const ended = performance.now();
+    tell(`${name}-p50`, percentile(weathered.times, 0.5), 'ms');
+    tell(`${name}-p99`, percentile(weathered.times, 0.99), 'ms', overMs === 0 ? undefined : 250);
+    const others = [...weathered.statuses].filter(([status]) => status !== 202 && status !== 503);
+    tell(`${name}-other-answers`, others.length, 'statuses', 0, { answers: Object.fromEntries(weathered.statuses) });
+    tell(`${name}-memory-web`, (await residentBytes(web.pid)) / MB, 'MB', 400);
+    tell(`${name}-memory-worker`, (await residentBytes(worker.pid)) / MB, 'MB', 400);
+    const behind = async () => {
+      const [row] = await town.sql<{ left: number }>(
+        `select (select count(*) from delivery where done_at is null)::integer
+          + (select count(*) from incident where wanted > shown and not silent)::integer as left`,
+      );
+      return row?.left ?? 1;
+    };
+    while ((await behind()) > 0 && performance.now() - ended < 2 * MESSAGES_MS) await sleep(500);
+    tell(`${name}-messages-gone`, (performance.now() - ended) / 1000, 's', MESSAGES_MS / 1000);
+    const [kept] = await town.sql<{ alerts: number; incidents: number }>(
+      `select (select count(*) from alert)::integer as alerts,
+        (select count(*) from incident where state in ('open', 'diagnosed'))::integer as incidents`,
+    );
+    tell(`${name}-lost`, weathered.accepted.length - (kept?.alerts ?? 0), 'alerts', 0, {
+      accepted: weathered.accepted.length,
+    });
+    tell(`${name}-incidents`, kept?.incidents ?? Number.NaN, 'incidents', TROUBLES);
+    const posted = town.slack.messages(channel);
+    tell(`${name}-posts-a-second`, mostPerSecond(posted), 'messages', 1, { messages: posted.length });
+  } finally {
+    await town.close();
+  }
+}
+
+async function alerts(): Promise<void> {
+  await storm('storm', STORM_MS);
+  await storm('burst', 0);
+}
+
+const DIAGNOSES = 40;
+
+/** From the first byte of an alert to the thread that names the cause, one after the other, as incidents come. */
+async function thread(): Promise<void> {
+  const town = await startTown({
+    SLACK_INCIDENT_CHANNEL: channel,
+    ALERT_TOKEN,
+    SCAN_INTERVAL: '0',
+    NODE_ENV: 'production',
+  });
+  try {
+    seedTroubles(town.cluster, DIAGNOSES, Date.now());
+    const { web } = await town.open();
+    const times: number[] = [];
+    for (let no = 0; no < DIAGNOSES; no += 1) {
+      const began = performance.now();
+      const body = group([written({ name: 'KubePodNotReady', labels: { namespace: NAMESPACE, pod: `pod-${no}` } })]);
+      await send(web.address, body);
+      await until(
+        () => town.slack.messages(channel).find(({ text, threadTs }) => !threadTs && text.includes(`claim-${no} `)),
+        `the thread of trouble ${no}`,
+      );
+      times.push(performance.now() - began);
+      // The channel takes the next one when this one's replies are out.
+      await sleep(3000);
+    }
+    tell('alert-to-thread-p50', percentile(times, 0.5), 'ms');
+    tell('alert-to-thread-p95', percentile(times, 0.95), 'ms', 3000, { alerts: times.length });
+  } finally {
+    await town.close();
+  }
+}
+
 const parts: Readonly<Record<string, (dir: string) => Promise<void> | void>> = {
   core,
   targeted,
   start,
   ack,
   approvals,
+  alerts,
+  thread,
 };
 
 const { values } = parseArgs({ options: { only: { type: 'string' } } });

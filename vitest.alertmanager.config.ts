@@ -1,0 +1,3 @@
+import { suite } from './vitest.suites.ts';
+
+export default suite('alertmanager');
