@@ -1,12 +1,12 @@
 import { v5 as uuidv5 } from 'uuid';
 import { requirementOf, whyNotEligible } from './domain/approval.ts';
 import { type Cluster, couldNotRead } from './domain/cluster.ts';
-import { absurd, Refused, Transient, Uncertain } from './domain/errors.ts';
+import { absurd, Refused, saysOf, Transient, Uncertain } from './domain/errors.ts';
 import type { JsonObject } from './domain/objects.ts';
 import type { Plan, Step } from './domain/plan.ts';
 import type { Remediation } from './domain/remediation.ts';
 import { digestOf } from './domain/report.ts';
-import { clauses, en, type Sentence, zh } from './domain/text.ts';
+import { clauses, en, type Sentence, type Text, textIn, zh } from './domain/text.ts';
 import { effectOf, fromPlanned, toPlanned, type Write } from './domain/write.ts';
 import { type FaultHook, noFaults } from './fault-points.ts';
 import type {
@@ -83,11 +83,10 @@ export async function remediate(planId: string, deps: RemediateDeps, signal: Abo
   fault('executor.after_claim');
   const run = startRun(claim, deps, signal, fault);
   if (!run) {
-    await deps.store.finish(
-      fenceOf(claim, deps),
-      'NEEDS_ATTENTION',
-      `this process has no access to act on cluster ${claim.plan.cluster}, or does not know ${claim.plan.remediation}`,
-    );
+    await deps.store.finish(fenceOf(claim, deps), 'NEEDS_ATTENTION', {
+      en: en`this process has no access to act on cluster ${claim.plan.cluster}, or does not know ${claim.plan.remediation}`,
+      zh: zh`此进程没有对集群 ${claim.plan.cluster} 执行操作的权限，或者不认识 ${claim.plan.remediation}`,
+    });
     return;
   }
   try {
@@ -144,11 +143,17 @@ async function mayStart(plan: Plan, deps: RemediateDeps, signal: AbortSignal): P
   for (const vote of approvers) {
     const person = await deps.chat.personNow(vote.user, signal);
     if ('unreadable' in person)
-      throw new Transient(`could not check that ${vote.user} may still approve: ${person.unreadable}`);
+      throw new Transient({
+        en: en`could not check that ${vote.user} may still approve: ${person.unreadable}`,
+        zh: zh`无法确认 ${vote.user} 是否仍可批准：${person.unreadable}`,
+      });
     if (whyNotEligible(person, teamId) === undefined) eligible += 1;
   }
   if (eligible >= requirementOf(plan.risk).people) return true;
-  await deps.store.endUnbegun(plan.id, 'REJECTED', 'somebody who approved it may not approve any more');
+  await deps.store.endUnbegun(plan.id, 'REJECTED', {
+    en: en`somebody who approved it may not approve any more`,
+    zh: zh`批准过它的某个人已不再有批准的权限`,
+  });
   return false;
 }
 
@@ -171,7 +176,10 @@ async function carryOut(run: Run): Promise<void> {
 async function checkCluster(run: Run): Promise<void> {
   const { uid } = await run.reader.identity(run.signal);
   if (uid !== run.plan.clusterUid) {
-    throw new Refused(`the credentials lead to cluster ${uid ?? 'unknown'}, the plan is for ${run.plan.clusterUid}`);
+    throw new Refused({
+      en: en`the credentials lead to cluster ${uid ?? 'unknown'}, the plan is for ${run.plan.clusterUid}`,
+      zh: zh`凭据指向集群 ${uid ?? 'unknown'}，而计划针对的是 ${run.plan.clusterUid}`,
+    });
   }
 }
 
@@ -232,7 +240,7 @@ async function doStep(step: Step, run: Run): Promise<boolean> {
           run,
           step.no,
           wasSent ? 'DONE' : 'NOOP',
-          wasSent ? 'the effect is there' : 'it was so already',
+          wasSent ? { en: 'the effect is there', zh: '效果已经出现' } : { en: 'it was so already', zh: '原本就是如此' },
           live,
         );
         return wasSettled(step, run);
@@ -244,12 +252,20 @@ async function doStep(step: Step, run: Run): Promise<boolean> {
         throw new Error('unreachable');
     }
     if (attempt >= MOST_ATTEMPTS) {
-      await outcome(run, step.no, 'UNKNOWN', `sent ${attempt} times, and the effect did not show`, live);
-      await finish(
+      await outcome(
         run,
-        'NEEDS_ATTENTION',
-        `Step ${step.no} was sent ${attempt} times and its effect did not show. A person must look.`,
+        step.no,
+        'UNKNOWN',
+        {
+          en: en`sent ${attempt} times, and the effect did not show`,
+          zh: zh`已发送 ${attempt} 次，但没有看到效果`,
+        },
+        live,
       );
+      await finish(run, 'NEEDS_ATTENTION', {
+        en: en`Step ${step.no} was sent ${attempt} times and its effect did not show. A person must look.`,
+        zh: zh`步骤 ${step.no} 已发送 ${attempt} 次，但没有看到效果。必须由人工检查。`,
+      });
       return false;
     }
     const refusal = await dryRun(step, write, run);
@@ -260,16 +276,30 @@ async function doStep(step: Step, run: Run): Promise<boolean> {
     wasSent = true;
     switch (result.kind) {
       case 'applied':
-        await outcome(run, step.no, 'DONE', 'applied', result.object);
+        await outcome(run, step.no, 'DONE', { en: 'applied', zh: '已应用' }, result.object);
         return wasSettled(step, run);
       case 'forbidden':
-        return endRefused(step, `the API server refused it: ${result.says}`, run);
+        return endRefused(
+          step,
+          {
+            en: en`the API server refused it: ${result.says}`,
+            zh: zh`API 服务器拒绝了它：${result.says}`,
+          },
+          run,
+        );
       case 'conflict':
       case 'invalid':
       case 'notFound':
         // Refused as a whole, but an earlier attempt may have had its effect: only the object tells.
         if (!(await hasEffectNow(write, run)))
-          return endRefused(step, `the object changed in the meantime: ${result.says}`, run);
+          return endRefused(
+            step,
+            {
+              en: en`the object changed in the meantime: ${result.says}`,
+              zh: zh`对象在此期间发生了变化：${result.says}`,
+            },
+            run,
+          );
         break;
       case 'unknown':
         run.deps.log.warn('outcome of a write is not known, reading', {
@@ -288,7 +318,11 @@ async function doStep(step: Step, run: Run): Promise<boolean> {
 /** What stands in the backend is changed there, everything else by the API server. */
 function writerFor(write: Write, run: Run): ClusterWriter | BackendWriter {
   if (write.resource !== 'backendvolumes') return run.writer;
-  if (!run.backend) throw new Refused('no storage backend is connected that could be changed');
+  if (!run.backend)
+    throw new Refused({
+      en: en`no storage backend is connected that could be changed`,
+      zh: zh`没有连接可以更改的存储后端`,
+    });
   return run.backend;
 }
 
@@ -297,14 +331,17 @@ async function hasEffectNow(write: Write, run: Run): Promise<boolean> {
 }
 
 /** Asks the API server to check the write without storing it. Undefined when nothing speaks against it. */
-async function dryRun(step: Step, write: Write, run: Run): Promise<string | undefined> {
+async function dryRun(step: Step, write: Write, run: Run): Promise<Text | undefined> {
   const auditId = uuidv5(`${run.plan.id}/${step.no}/${run.claim.epoch}/dry-run`, AUDIT_NAMESPACE);
   const result = await writerFor(write, run).write(write, { auditId, dryRun: true }, run.signal);
   switch (result.kind) {
     case 'applied':
       return undefined;
     case 'unknown':
-      throw new Transient(`the API server did not answer the dry run: ${result.says}`);
+      throw new Transient({
+        en: en`the API server did not answer the dry run: ${result.says}`,
+        zh: zh`API 服务器没有答复试运行：${result.says}`,
+      });
     case 'conflict':
     case 'invalid':
     case 'notFound':
@@ -312,7 +349,10 @@ async function dryRun(step: Step, write: Write, run: Run): Promise<string | unde
       // A webhook with side effects cannot be dry-run; that says nothing about the write itself.
       return result.says.includes('does not support dry run')
         ? undefined
-        : `the API server would refuse it: ${result.says}`;
+        : {
+            en: en`the API server would refuse it: ${result.says}`,
+            zh: zh`API 服务器会拒绝它：${result.says}`,
+          };
     default:
       return absurd(result);
   }
@@ -325,11 +365,10 @@ async function intent(run: Run, step: number, auditId: string, live: JsonObject 
   } catch (error) {
     const pause = error instanceof Refused ? await run.deps.store.pausedBy(run.plan.cluster) : undefined;
     if (!pause) throw error;
-    await finish(
-      run,
-      'HALTED',
-      `Halted before step ${step}: paused by ${pause.actor}. What is left becomes a new plan with new votes.`,
-    );
+    await finish(run, 'HALTED', {
+      en: en`Halted before step ${step}: paused by ${pause.actor}. What is left becomes a new plan with new votes.`,
+      zh: zh`在步骤 ${step} 之前中止：已被 ${pause.actor} 暂停。剩余部分会成为需要重新投票的新计划。`,
+    });
     return false;
   }
   run.fault('executor.after_intent');
@@ -348,7 +387,7 @@ async function outcome(
   run: Run,
   step: number,
   state: 'DONE' | 'NOOP' | 'REFUSED' | 'UNKNOWN',
-  result: string,
+  result: Sentence,
   after: JsonObject | undefined,
 ) {
   await run.deps.store.outcome(run.fence, step, {
@@ -362,25 +401,43 @@ async function outcome(
 
 /** The planned object is gone or another. What was sent before can then not be told from the object any more. */
 async function endWithoutTarget(step: Step, write: Write, wasSent: boolean, run: Run): Promise<boolean> {
-  const says = `${write.resource} ${write.name} is not the object of the plan any more`;
+  const says = {
+    en: en`${write.resource} ${write.name} is not the object of the plan any more`,
+    zh: zh`${write.resource} ${write.name} 已不是计划所针对的对象`,
+  };
   if (!wasSent) return endRefused(step, says, run);
   await outcome(run, step.no, 'UNKNOWN', says, undefined);
-  await finish(run, 'NEEDS_ATTENTION', `Step ${step.no} was sent, and ${says}. A person must look.`);
+  await finish(run, 'NEEDS_ATTENTION', {
+    en: en`Step ${step.no} was sent, and ${says}. A person must look.`,
+    zh: zh`步骤 ${step.no} 已发送，而 ${says}。必须由人工检查。`,
+  });
   return false;
 }
 
 /** A definite no: nothing happened in this step. After a step that did happen, a person must look at what is left. */
-async function endRefused(step: Step, says: string, run: Run): Promise<boolean> {
+async function endRefused(step: Step, says: Sentence, run: Run): Promise<boolean> {
   await outcome(run, step.no, 'REFUSED', says, undefined);
   if (step.no === 1) await finishUntouched(run, says);
-  else await finish(run, 'NEEDS_ATTENTION', `Step ${step.no} was refused after earlier steps were done: ${says}.`);
+  else
+    await finish(run, 'NEEDS_ATTENTION', {
+      en: en`Step ${step.no} was refused after earlier steps were done: ${says}.`,
+      zh: zh`步骤 ${step.no} 在之前的步骤完成后被拒绝：${says}。`,
+    });
   return false;
 }
 
 /** This plan changed nothing. When it is the rest of a halted one, its first part did, and a person must look at that. */
-async function finishUntouched(run: Run, says: string): Promise<void> {
-  if (run.plan.continues === null) await finish(run, 'FAILED', `Nothing was changed: ${says}.`);
-  else await finish(run, 'NEEDS_ATTENTION', `The rest of plan ${run.plan.continues} was not done: ${says}.`);
+async function finishUntouched(run: Run, says: Sentence): Promise<void> {
+  if (run.plan.continues === null)
+    await finish(run, 'FAILED', {
+      en: en`Nothing was changed: ${says}.`,
+      zh: zh`没有做任何更改：${says}。`,
+    });
+  else
+    await finish(run, 'NEEDS_ATTENTION', {
+      en: en`The rest of plan ${run.plan.continues} was not done: ${says}.`,
+      zh: zh`计划 ${run.plan.continues} 的剩余部分没有执行：${says}。`,
+    });
 }
 
 /** Waits for what must have happened before the next write. */
@@ -392,11 +449,10 @@ async function wasSettled(step: Step, run: Run): Promise<boolean> {
     Promise.resolve(run.remediation.settled(earlier + step.no, run.plan.params, cluster)),
   );
   if (!isOver)
-    await finish(
-      run,
-      'NEEDS_ATTENTION',
-      `Step ${step.no} is done, but what must follow did not happen in ${run.remediation.withinSeconds} s.`,
-    );
+    await finish(run, 'NEEDS_ATTENTION', {
+      en: en`Step ${step.no} is done, but what must follow did not happen in ${run.remediation.withinSeconds} s.`,
+      zh: zh`步骤 ${step.no} 已完成，但随后应有的结果在 ${run.remediation.withinSeconds} 秒内没有出现。`,
+    });
   return isOver;
 }
 
@@ -405,7 +461,11 @@ async function stepsBefore({ plan, deps }: Run): Promise<number> {
   let whole = plan;
   while (whole.continues !== null) {
     const halted = await deps.store.findPlan(whole.continues);
-    if (!halted) throw new Refused(`plan ${whole.continues}, which plan ${whole.id} continues, is not known`);
+    if (!halted)
+      throw new Refused({
+        en: en`plan ${whole.continues}, which plan ${whole.id} continues, is not known`,
+        zh: zh`没有计划 ${whole.id} 所延续的计划 ${whole.continues}`,
+      });
     whole = halted;
   }
   return whole.steps.length - plan.steps.length;
@@ -422,13 +482,16 @@ async function verify(run: Run): Promise<void> {
     },
     settleMs,
   );
-  if (isReached) await finish(run, 'SUCCEEDED', 'Done, and verified on the live cluster.');
+  if (isReached)
+    await finish(run, 'SUCCEEDED', {
+      en: en`Done, and verified on the live cluster.`,
+      zh: zh`已完成，并已在实际集群上验证。`,
+    });
   else
-    await finish(
-      run,
-      'NEEDS_ATTENTION',
-      `All steps are done, but the goal was not seen to hold within ${run.remediation.withinSeconds} s.`,
-    );
+    await finish(run, 'NEEDS_ATTENTION', {
+      en: en`All steps are done, but the goal was not seen to hold within ${run.remediation.withinSeconds} s.`,
+      zh: zh`所有步骤都已完成，但在 ${run.remediation.withinSeconds} 秒内没有看到目标稳定达成。`,
+    });
 }
 
 /** Looks at the cluster until the condition holds or the remediation's time is over, keeping the lease. */
@@ -460,15 +523,19 @@ async function finish(run: Run, to: Parameters<Store['finish']>[1], says: Senten
  */
 async function onError(error: unknown, run: Run): Promise<void> {
   const { deps, plan, fence } = run;
-  const says = error instanceof Error ? error.message : String(error);
+  const says = saysOf(error);
+  const reason = textIn(says, 'en');
   const now = await deps.store.findPlan(plan.id);
   if (!now || now.epoch !== fence.epoch || (now.state !== 'EXECUTING' && now.state !== 'VERIFYING')) {
-    deps.log.info('lease lost, another owner goes on', { plan: plan.id, says });
+    deps.log.info('lease lost, another owner goes on', { plan: plan.id, says: reason });
     return;
   }
   const isUntouched = now.steps.every((step) => step.state === 'PENDING');
   if (error instanceof Refused && isUntouched) {
-    await finish(run, 'FAILED', `Nothing was changed: ${says}.`);
+    await finish(run, 'FAILED', {
+      en: en`Nothing was changed: ${says}.`,
+      zh: zh`没有做任何更改：${says}。`,
+    });
     return;
   }
   if (
@@ -477,14 +544,20 @@ async function onError(error: unknown, run: Run): Promise<void> {
     now.executeBy !== null &&
     Date.parse(now.executeBy) <= deps.clock.now()
   ) {
-    await finishUntouched(run, `it could not be started in time (${says})`);
+    await finishUntouched(run, {
+      en: en`it could not be started in time (${says})`,
+      zh: zh`它未能按时开始（${says}）`,
+    });
     return;
   }
   if (error instanceof Transient || error instanceof Uncertain || run.signal.aborted) {
-    deps.log.warn('execution interrupted, the sweep takes it up again', { plan: plan.id, says });
+    deps.log.warn('execution interrupted, the sweep takes it up again', { plan: plan.id, says: reason });
     await deps.store.release(fence);
     return;
   }
-  deps.log.error('execution stopped by an unexpected fault', { plan: plan.id, says });
-  await finish(run, 'NEEDS_ATTENTION', `Stopped by an unexpected fault: ${says}. A person must look.`);
+  deps.log.error('execution stopped by an unexpected fault', { plan: plan.id, says: reason });
+  await finish(run, 'NEEDS_ATTENTION', {
+    en: en`Stopped by an unexpected fault: ${says}. A person must look.`,
+    zh: zh`因意外故障而停止：${says}。必须由人工检查。`,
+  });
 }

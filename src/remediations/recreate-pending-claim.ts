@@ -7,7 +7,7 @@ import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { ownsClaim } from '../domain/scope.ts';
-import type { Sentence } from '../domain/text.ts';
+import { type Sentence, textIn } from '../domain/text.ts';
 import { createObject, deleteObject, type Write } from '../domain/write.ts';
 import { canonicalQuantity, exactBytes } from './rules/quantity.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -210,7 +210,9 @@ function writerReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
     return [`StatefulSet ${set.name} would make claim ${claim.name} again from its template: change the template`];
   const [owner] = claim.owners;
   const writer = owner ? `${owner.kind} ${owner.name}` : whoReverts(claim);
-  return writer === undefined ? [] : [`${writer} would make claim ${claim.name} again as it was: change it there`];
+  return writer === undefined
+    ? []
+    : [`${textIn(writer, 'en')} would make claim ${claim.name} again as it was: change it there`];
 }
 
 function changeReasons(claim: Claim, target: Params): readonly Sentence[] {

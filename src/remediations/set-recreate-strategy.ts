@@ -5,7 +5,7 @@ import type { Deployment, Pod } from '../domain/objects.ts';
 import { isFinished } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
+import { type Sentence, textIn } from '../domain/text.ts';
 import { isExclusive } from '../domain/volume.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { dataOfPod, retainFirstReasons } from './rules/data.ts';
@@ -76,7 +76,9 @@ export const setRecreateStrategy = defineRemediation({
       reasons.push(`the strategy of ${deployment.name} is ${deployment.strategy}, not RollingUpdate`);
     const reverter = whoReverts(deployment);
     if (reverter !== undefined)
-      reasons.push(`${reverter} manages ${deployment.name} and would set the old strategy again: change it there`);
+      reasons.push(
+        `${textIn(reverter, 'en')} manages ${deployment.name} and would set the old strategy again: change it there`,
+      );
     if (!cluster.coversPodsOfNamespace(target.namespace))
       reasons.push(`the pods of ${target.namespace} could not all be read`);
     const pods = podsOfWorkload(deployment, cluster).filter((pod) => !isFinished(pod));

@@ -1,7 +1,7 @@
 import type { Cluster } from '../../domain/cluster.ts';
 import type { Attachment, Pod, Volume } from '../../domain/objects.ts';
 import { isFinished } from '../../domain/pod.ts';
-import type { Sentence } from '../../domain/text.ts';
+import { en, type Text, zh } from '../../domain/text.ts';
 
 /**
  * Unfinished pods on a node that reference a volume by the name of its claim. By name, because the claim's object may be
@@ -24,19 +24,44 @@ export function usersOnNode(volume: Volume, node: string, cluster: Cluster): rea
  * Why it is not proven that nothing on a Ready node uses the volume of an attachment: the node is not Ready, kubelet
  * lists the volume as in use, a pod there references it, or it could not be seen (facts §4.6, safe case b).
  */
-export function inUseReasons(attachment: Attachment, cluster: Cluster): readonly Sentence[] {
+export function inUseReasons(attachment: Attachment, cluster: Cluster): readonly Text[] {
   const { nodeName, volumeName } = attachment;
-  if (cluster.nodeState(nodeName) !== 'ready') return [`${nodeName} is not Ready: what it has mounted cannot be known`];
+  if (cluster.nodeState(nodeName) !== 'ready')
+    return [
+      {
+        en: en`${nodeName} is not Ready: what it has mounted cannot be known`,
+        zh: zh`${nodeName} 未就绪：无法知道它挂载了什么`,
+      },
+    ];
   const volume = volumeName === undefined ? undefined : cluster.findVolume(volumeName);
   if (!volume)
-    return [`the volume of ${attachment.name} does not exist as an object, so its use on ${nodeName} cannot be seen`];
-  const reasons: Sentence[] = [];
-  if (cluster.isInUse(nodeName, volume)) reasons.push(`${nodeName} has volume ${volume.name} in use`);
+    return [
+      {
+        en: en`the volume of ${attachment.name} does not exist as an object, so its use on ${nodeName} cannot be seen`,
+        zh: zh`${attachment.name} 的卷没有对应的对象，因此无法看到它在 ${nodeName} 上的使用情况`,
+      },
+    ];
+  const reasons: Text[] = [];
+  if (cluster.isInUse(nodeName, volume))
+    reasons.push({
+      en: en`${nodeName} has volume ${volume.name} in use`,
+      zh: zh`${nodeName} 正在使用卷 ${volume.name}`,
+    });
   if (!volume.csi)
-    reasons.push(`volume ${volume.name} is not of a CSI driver, so its use on ${nodeName} cannot be seen`);
-  if (!seesUsers(volume, nodeName, cluster)) reasons.push(`the pods of ${nodeName} could not all be read`);
+    reasons.push({
+      en: en`volume ${volume.name} is not of a CSI driver, so its use on ${nodeName} cannot be seen`,
+      zh: zh`卷 ${volume.name} 不属于 CSI 驱动，因此无法看到它在 ${nodeName} 上的使用情况`,
+    });
+  if (!seesUsers(volume, nodeName, cluster))
+    reasons.push({
+      en: en`the pods of ${nodeName} could not all be read`,
+      zh: zh`未能读取 ${nodeName} 上的所有 Pod`,
+    });
   for (const pod of usersOnNode(volume, nodeName, cluster))
-    reasons.push(`pod ${pod.name} on ${nodeName} uses volume ${volume.name}`);
+    reasons.push({
+      en: en`pod ${pod.name} on ${nodeName} uses volume ${volume.name}`,
+      zh: zh`${nodeName} 上的 Pod ${pod.name} 正在使用卷 ${volume.name}`,
+    });
   return reasons;
 }
 

@@ -2,7 +2,7 @@ import type { Cluster } from '../../domain/cluster.ts';
 import type { Claim, Pod } from '../../domain/objects.ts';
 import { isDeleting } from '../../domain/pod.ts';
 import type { Assessment, DataLoss } from '../../domain/remediation.ts';
-import type { Sentence } from '../../domain/text.ts';
+import { en, type Text, zh } from '../../domain/text.ts';
 
 /**
  * Whether the end of a claim destroys its data: it is bound to a volume whose policy is not Retain. A volume that could
@@ -35,17 +35,31 @@ export function assessData(claims: readonly Claim[], otherwise: DataLoss): Asses
 }
 
 /** Data that goes must be named in the plan, because the approvers type that name and no other. */
-export function namelessReasons(claims: readonly Claim[], dataName: string | undefined): readonly Sentence[] {
+export function namelessReasons(claims: readonly Claim[], dataName: string | undefined): readonly Text[] {
   if (claims.length === 0 || claims.some((claim) => claim.name === dataName)) return [];
-  return [`it would destroy the data of ${claimNames(claims)}, and this plan does not name that claim`];
+  return [
+    {
+      en: en`it would destroy the data of ${claimNames(claims)}, and this plan does not name that claim`,
+      zh: zh`这会销毁${claimNames(claims)} 的数据，而这个计划没有指明该申领`,
+    },
+  ];
 }
 
 /** Where moving is the aim and not destroying, the data is made safe first (catalogue §4, condition 9). */
-export function retainFirstReasons(claims: readonly Claim[]): readonly Sentence[] {
+export function retainFirstReasons(claims: readonly Claim[]): readonly Text[] {
   if (claims.length === 0) return [];
-  return [`it would destroy the data of ${claimNames(claims)}: set the volume to Retain first`];
+  return [
+    {
+      en: en`it would destroy the data of ${claimNames(claims)}: set the volume to Retain first`,
+      zh: zh`这会销毁${claimNames(claims)} 的数据：请先将卷设置为 Retain`,
+    },
+  ];
 }
 
-function claimNames(claims: readonly Claim[]): string {
-  return [...new Set(claims.map((claim) => `claim ${claim.name}`))].join(' and ');
+function claimNames(claims: readonly Claim[]): Text {
+  const names = [...new Set(claims.map(({ name }) => name))];
+  return {
+    en: names.map((name) => `claim ${name}`).join(' and '),
+    zh: names.map((name) => `申领 ${name}`).join('和'),
+  };
 }

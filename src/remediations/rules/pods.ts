@@ -4,7 +4,7 @@ import { Refused } from '../../domain/errors.ts';
 import type { Pod } from '../../domain/objects.ts';
 import { isDeleting } from '../../domain/pod.ts';
 import type { ScopeRef } from '../../domain/scope.ts';
-import type { Sentence } from '../../domain/text.ts';
+import { en, type Text, zh } from '../../domain/text.ts';
 
 /** Parameters of every remediation that removes one pod object. `dataName` is the claim whose name is typed when data goes. */
 export const podParams = z.object({
@@ -22,8 +22,16 @@ export function podScope({ namespace, name }: PodParams): ScopeRef {
 /** The pod of the plan. Throws `Refused` when it is gone or was replaced by another one of that name. */
 export function getPod({ namespace, name, uid }: PodParams, cluster: Cluster): Pod {
   const pod = cluster.findPod(namespace, name);
-  if (!pod) throw new Refused(`pod ${namespace}/${name} does not exist any more`);
-  if (pod.uid !== uid) throw new Refused(`pod ${namespace}/${name} was replaced by another one of that name`);
+  if (!pod)
+    throw new Refused({
+      en: en`pod ${namespace}/${name} does not exist any more`,
+      zh: zh`Pod ${namespace}/${name} 已不存在`,
+    });
+  if (pod.uid !== uid)
+    throw new Refused({
+      en: en`pod ${namespace}/${name} was replaced by another one of that name`,
+      zh: zh`Pod ${namespace}/${name} 已被另一个同名的 Pod 取代`,
+    });
   return pod;
 }
 
@@ -33,8 +41,15 @@ export function isPodGone({ namespace, name, uid }: PodParams, cluster: Cluster)
 }
 
 /** The bot never deletes a bare pod: nothing would make it again (catalogue §4, condition 5). */
-export function barePodReasons(pod: Pod): readonly Sentence[] {
-  return controllerOf(pod) ? [] : [`${pod.name} has no controller: nothing would make it again`];
+export function barePodReasons(pod: Pod): readonly Text[] {
+  return controllerOf(pod)
+    ? []
+    : [
+        {
+          en: en`${pod.name} has no controller: nothing would make it again`,
+          zh: zh`${pod.name} 没有控制器：没有什么会重新创建它`,
+        },
+      ];
 }
 
 /** A claim that was asked to go and that only the removed pod held is gone, or somebody else holds it now. */

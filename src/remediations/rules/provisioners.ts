@@ -1,16 +1,23 @@
 import type { Cluster } from '../../domain/cluster.ts';
 import { isDriverInstalled, seenSidecars, sidecarsOfDriver } from '../../domain/csi.ts';
-import type { Sentence } from '../../domain/text.ts';
+import { en, type Text, zh } from '../../domain/text.ts';
 import { unreadReasons } from './unread.ts';
 
 /** Volumes are made by hand: nobody has to be there. */
 const NO_PROVISIONER = 'kubernetes.io/no-provisioner';
 
 /** Why a class's provisioner is not seen to be there: claims that are given that class would only wait elsewhere. */
-export function provisionerReasons(provisioner: string, cluster: Cluster): readonly Sentence[] {
+export function provisionerReasons(provisioner: string, cluster: Cluster): readonly Text[] {
   if (provisioner === NO_PROVISIONER || isSeen(provisioner, cluster)) return [];
   const unread = unreadReasons(cluster, ['csidrivers', 'csinodes', 'leases']);
-  return unread.length > 0 ? unread : [`provisioner ${provisioner} is not seen in the cluster`];
+  return unread.length > 0
+    ? unread
+    : [
+        {
+          en: en`provisioner ${provisioner} is not seen in the cluster`,
+          zh: zh`在集群中看不到制备器 ${provisioner}`,
+        },
+      ];
 }
 
 /**

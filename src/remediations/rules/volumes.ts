@@ -1,17 +1,21 @@
 import type { Cluster } from '../../domain/cluster.ts';
 import type { JsonObject, JsonValue, Volume } from '../../domain/objects.ts';
-import type { Sentence } from '../../domain/text.ts';
+import { en, type Text, zh } from '../../domain/text.ts';
 
 /** While somebody is attached, nobody knows what is still written to the volume. */
-export function attachedReasons(volume: Volume, cluster: Cluster): readonly Sentence[] {
-  return cluster
-    .attachmentsOfVolume(volume.name)
-    .map(({ nodeName }) => `volume ${volume.name} is still attached to ${nodeName}`);
+export function attachedReasons(volume: Volume, cluster: Cluster): readonly Text[] {
+  return cluster.attachmentsOfVolume(volume.name).map(({ nodeName }) => ({
+    en: en`volume ${volume.name} is still attached to ${nodeName}`,
+    zh: zh`卷 ${volume.name} 仍然挂接到 ${nodeName}`,
+  }));
 }
 
 /** Two objects with one backend volume would give it to two claims. */
-export function sharedReasons(volume: Volume, cluster: Cluster): readonly Sentence[] {
-  return twinsOf(volume, cluster).map((other) => `volume ${other.name} is the same backend volume as ${volume.name}`);
+export function sharedReasons(volume: Volume, cluster: Cluster): readonly Text[] {
+  return twinsOf(volume, cluster).map((other) => ({
+    en: en`volume ${other.name} is the same backend volume as ${volume.name}`,
+    zh: zh`卷 ${other.name} 与 ${volume.name} 是同一个后端卷`,
+  }));
 }
 
 /** Other volumes of the same place in the backend: the same handle of a driver, or the same source of another kind. */

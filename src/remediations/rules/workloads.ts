@@ -2,44 +2,54 @@ import { type Cluster, controllerOf } from '../../domain/cluster.ts';
 import type { ObjectMeta, Pod } from '../../domain/objects.ts';
 import { isDeleting, isFinished, isUnscheduled, isWaiting, unscheduledMs } from '../../domain/pod.ts';
 import { findResourceOfKind } from '../../domain/resources.ts';
-import type { Sentence } from '../../domain/text.ts';
+import { en, type Sentence, type Text, zh } from '../../domain/text.ts';
 import { minutes } from '../../domain/time.ts';
 import { unreadReasons } from './unread.ts';
 
 /** By these marks a GitOps controller owns an object and puts back what others change. */
-const gitOpsMarks: readonly { readonly key: string; readonly tool: string }[] = [
+const gitOpsMarks: readonly { readonly key: string; readonly tool: Sentence }[] = [
   { key: 'argocd.argoproj.io/tracking-id', tool: 'Argo CD' },
   { key: 'argocd.argoproj.io/instance', tool: 'Argo CD' },
   { key: 'kustomize.toolkit.fluxcd.io/name', tool: 'Flux' },
-  { key: 'helm.toolkit.fluxcd.io/name', tool: "Flux's Helm controller" },
-  { key: 'helmcharts.cattle.io/chart', tool: 'the Helm controller of K3s' },
+  { key: 'helm.toolkit.fluxcd.io/name', tool: { en: "Flux's Helm controller", zh: 'Flux 的 Helm 控制器' } },
+  { key: 'helmcharts.cattle.io/chart', tool: { en: 'the Helm controller of K3s', zh: 'K3s 的 Helm 控制器' } },
   { key: 'objectset.rio.cattle.io/id', tool: 'Fleet' },
   { key: 'configmanagement.gke.io/managed', tool: 'Config Sync' },
 ];
 
 /** Who would write the same thing again: a controlling owner (an operator) or a GitOps tool; undefined when nobody is seen. */
-export function whoReverts(object: ObjectMeta): string | undefined {
+export function whoReverts(object: ObjectMeta): Sentence | undefined {
   const owner = controllerOf(object);
   if (owner) return `${owner.kind} ${owner.name}`;
   return gitOpsMarks.find(({ key }) => key in object.annotations || key in object.labels)?.tool;
 }
 
 /** A volume that is being deleted is attached nowhere any more: who lets go of it does not get it back (facts §0.7). */
-export function doomedVolumeReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
+export function doomedVolumeReasons(pod: Pod, cluster: Cluster): readonly Text[] {
   return cluster
     .volumesOfPod(pod)
     .filter(isDeleting)
-    .map((volume) => `volume ${volume.name} is being deleted: a new pod could not attach it any more`);
+    .map((volume) => ({
+      en: en`volume ${volume.name} is being deleted: a new pod could not attach it any more`,
+      zh: zh`卷 ${volume.name} 正在被删除：新的 Pod 无法再挂接它`,
+    }));
 }
 
 /** A younger pod of the same workload that does not start either is evidence that the next one will not. */
-export function stuckSiblingReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
+export function stuckSiblingReasons(pod: Pod, cluster: Cluster): readonly Text[] {
   const owner = controllerOf(pod);
   const siblings = owner ? cluster.podsOfOwner(owner.uid) : [];
   const stuck = siblings.find(
     (other) => other.createdAt > pod.createdAt && !isFinished(other) && isStuck(other, cluster),
   );
-  return stuck ? [`${stuck.name}, a newer pod of the same workload, does not start either`] : [];
+  return stuck
+    ? [
+        {
+          en: en`${stuck.name}, a newer pod of the same workload, does not start either`,
+          zh: zh`同一工作负载的更新的 Pod ${stuck.name} 也没有启动`,
+        },
+      ]
+    : [];
 }
 
 function isStuck(pod: Pod, cluster: Cluster): boolean {
@@ -48,20 +58,49 @@ function isStuck(pod: Pod, cluster: Cluster): boolean {
 }
 
 /** Why nothing would make a pod again: no controller, one that is gone or wants no pods, or one that cannot be judged. */
-export function makerReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
+export function makerReasons(pod: Pod, cluster: Cluster): readonly Text[] {
   const owner = controllerOf(pod);
-  if (!owner || pod.namespace === null) return [`${pod.name} has no controller: nothing would make it again`];
+  if (!owner || pod.namespace === null)
+    return [
+      {
+        en: en`${pod.name} has no controller: nothing would make it again`,
+        zh: zh`${pod.name} 没有控制器：没有什么会重新创建它`,
+      },
+    ];
   const named = `${owner.kind} ${owner.name}`;
   const resource = findResourceOfKind(owner.kind);
   const unread = resource === undefined ? [] : unreadReasons(cluster, [resource]);
   if (unread.length > 0) return unread;
   const maker = findMaker(owner.kind, pod.namespace, owner.name, cluster);
   if (maker === 'unknown kind')
-    return [`${pod.name} belongs to ${named}, and it cannot be seen whether that makes it again`];
+    return [
+      {
+        en: en`${pod.name} belongs to ${named}, and it cannot be seen whether that makes it again`,
+        zh: zh`${pod.name} 属于 ${named}，无法看出后者是否会重新创建它`,
+      },
+    ];
   if (!maker || maker.uid !== owner.uid)
-    return [`${named} does not exist any more: nothing would make ${pod.name} again`];
-  if (isDeleting(maker)) return [`${named} is being deleted: nothing would make ${pod.name} again`];
-  return maker.replicas > 0 ? [] : [`${named} wants no pods: nothing would make ${pod.name} again`];
+    return [
+      {
+        en: en`${named} does not exist any more: nothing would make ${pod.name} again`,
+        zh: zh`${named} 已不存在：没有什么会重新创建 ${pod.name}`,
+      },
+    ];
+  if (isDeleting(maker))
+    return [
+      {
+        en: en`${named} is being deleted: nothing would make ${pod.name} again`,
+        zh: zh`${named} 正在被删除：没有什么会重新创建 ${pod.name}`,
+      },
+    ];
+  return maker.replicas > 0
+    ? []
+    : [
+        {
+          en: en`${named} wants no pods: nothing would make ${pod.name} again`,
+          zh: zh`${named} 不需要任何 Pod：没有什么会重新创建 ${pod.name}`,
+        },
+      ];
 }
 
 interface Maker extends ObjectMeta {
