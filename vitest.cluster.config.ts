@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** Scenarios on real control planes, two at a time in one process; the programs are built before. */
 export default defineConfig({
   test: {
-    include: ['test/cluster/**/*.test.ts'],
+    include: ['test/cluster/**/*.test.ts', 'test/conformance/*.real.test.ts'],
     globalSetup: ['test/cluster/setup.ts'],
     pool: 'forks',
     maxWorkers: 1,

@@ -3,7 +3,11 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/{alertmanager,cluster,browser,kill,local-slack,long}/**', 'node_modules/**'],
+    exclude: [
+      'test/{alertmanager,cluster,browser,kill,local-slack,long}/**',
+      'test/conformance/*.real.test.ts',
+      'node_modules/**',
+    ],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 20_000,

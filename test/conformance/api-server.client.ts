@@ -6,6 +6,8 @@ export interface Connection {
   readonly baseUrl: string;
   readonly token: string;
   readonly ca?: string;
+  /** How long an answer, or an event of a watch, may take; ten seconds unless said. */
+  readonly patienceMs?: number;
 }
 
 const looseObject = z.record(z.string(), z.unknown());
@@ -44,7 +46,7 @@ export class WireClient {
     const response = await fetch(`${this.#connection.baseUrl}${path}`, {
       method,
       dispatcher: this.#agent,
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(this.#connection.patienceMs ?? 10_000),
       headers: {
         ...(token === '' ? {} : { Authorization: `Bearer ${token}` }),
         ...(body === undefined ? {} : { 'Content-Type': options.type ?? 'application/json' }),
@@ -75,7 +77,7 @@ export class WireClient {
     const response = await fetch(`${this.#connection.baseUrl}${path}`, {
       dispatcher: this.#agent,
       headers: { Authorization: `Bearer ${this.#connection.token}` },
-      signal: AbortSignal.any([stop.signal, AbortSignal.timeout(10_000)]),
+      signal: AbortSignal.any([stop.signal, AbortSignal.timeout(this.#connection.patienceMs ?? 10_000)]),
     });
     const events: Record<string, unknown>[] = [];
     await meanwhile();

@@ -3,7 +3,9 @@ import { CoreV1Api, KubeConfig, StorageV1Api } from '@kubernetes/client-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { SimulatedCluster } from '../../src/playground/cluster/start.ts';
 import { startSimulatedCluster } from '../../src/playground/cluster/start.ts';
-import { dig, names, text, WireClient } from './api-server.client.ts';
+import { dig, text, WireClient } from './api-server.client.ts';
+import { limitedRules } from './api-server.runner.ts';
+import { underTest } from './api-server.simulated.ts';
 import { apiServerSuite } from './api-server.suite.ts';
 
 const clock = { now: () => Date.parse('2026-11-30T12:00:00Z') };
@@ -19,7 +21,7 @@ beforeAll(async () => {
     scenario: 'incident',
     seed: 7,
     tickMs: 0,
-    actRules: [{ apiGroups: [''], resources: ['pods'], verbs: ['delete'] }],
+    actRules: limitedRules,
   });
   const connect = (user: 'read' | 'act' | 'admin'): WireClient =>
     new WireClient({ baseUrl: simulated.url, token: simulated.token(user), ca: simulated.ca });
@@ -33,9 +35,9 @@ afterAll(async () => {
   await simulated.close();
 });
 
-apiServerSuite(async () => {
+apiServerSuite({ describe, it, beforeAll, afterAll }, async () => {
   await simulated.settle();
-  return { baseUrl: simulated.url, token: simulated.token('admin'), ca: simulated.ca };
+  return underTest(simulated);
 });
 
 describe('the simulated API server', () => {
@@ -52,21 +54,6 @@ describe('the simulated API server', () => {
     expect(text(cluster.body, 'message')).toContain(
       'cannot patch resource "nodes" in API group "" at the cluster scope',
     );
-  });
-
-  it('holds the actor to the rules that were given', async () => {
-    expect((await actor.send('DELETE', '/api/v1/namespaces/shop/pods/db-0?dryRun=All')).code).toBe(200);
-    expect((await actor.send('GET', '/api/v1/nodes')).code).toBe(403);
-    const review = await actor.send('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
-      body: { spec: { resourceAttributes: { verb: 'deletecollection', resource: 'pods' } } },
-    });
-    expect(dig(review.body, 'status', 'allowed')).toBe(false);
-    const rules = await actor.send('POST', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
-      body: { spec: { namespace: 'shop' } },
-    });
-    expect(dig(rules.body, 'status', 'resourceRules')).toEqual([
-      { apiGroups: [''], resources: ['pods'], verbs: ['delete'] },
-    ]);
   });
 
   it('writes every effective write into the journal, and neither dry runs nor refusals', async () => {
@@ -97,40 +84,6 @@ describe('the simulated API server', () => {
         dryRun: false,
       }),
     ]);
-  });
-
-  it('answers an expired continue token by 410 with a token that goes on', async () => {
-    const first = await admin.send('GET', '/api/v1/namespaces?limit=2');
-    simulated.server.expireContinueTokens();
-    const gone = await admin.send(
-      'GET',
-      `/api/v1/namespaces?limit=2&continue=${encodeURIComponent(text(first.body, 'metadata', 'continue'))}`,
-    );
-    expect(gone.code).toBe(410);
-    expect(gone.body).toMatchObject({ reason: 'Expired' });
-    const on = await admin.send(
-      'GET',
-      `/api/v1/namespaces?continue=${encodeURIComponent(text(gone.body, 'metadata', 'continue'))}`,
-    );
-    expect(on.code).toBe(200);
-    expect(names(on)).not.toContain(names(first)[0]);
-  });
-
-  it('tells a watch from a forgotten version 410 in the stream', async () => {
-    const version = text((await admin.send('GET', '/api/v1/nodes')).body, 'metadata', 'resourceVersion');
-    await admin.mergePatch('/api/v1/nodes/n2', { metadata: { labels: { moved: 'yes' } } });
-    simulated.store.compact();
-    const [event] = await admin.watch(`/api/v1/nodes?watch=true&resourceVersion=${version}`, 1);
-    expect(event).toMatchObject({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired' } });
-  });
-
-  it('ends the initial events of a streaming list with a marked bookmark', async () => {
-    const events = await admin.watch(
-      '/apis/storage.k8s.io/v1/csidrivers?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true',
-      2,
-    );
-    expect(events.map((event) => event['type'])).toEqual(['ADDED', 'BOOKMARK']);
-    expect(dig(events[1], 'object', 'metadata', 'annotations', 'k8s.io/initial-events-end')).toBe('true');
   });
 
   it('never resolves dots in a path: nothing but the object that was named can be deleted', async () => {

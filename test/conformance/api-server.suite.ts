@@ -1,12 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Connection } from './api-server.client.ts';
+import { expect } from 'vitest';
 import { dig, names, text, WireClient } from './api-server.client.ts';
+import { apiServerRefusals } from './api-server.refusals.ts';
+import type { Runner, ServerUnderTest } from './api-server.runner.ts';
 
 /**
  * What our code relies on of an API server, told over the wire. It runs on the simulated server and, unchanged, on a
- * real one: it needs a base URL and the token of somebody who may do everything, and works in a namespace of its own.
+ * real one: it needs somebody who may do everything, somebody who may do little, and works in a namespace of its own.
  */
-export function apiServerSuite(connect: () => Promise<Connection>): void {
+export function apiServerSuite(runner: Runner, connect: () => Promise<ServerUnderTest>): void {
+  const { describe, it, beforeAll, afterAll } = runner;
   describe('an API server', () => {
     let client: WireClient;
     let namespace = '';
@@ -26,7 +28,7 @@ export function apiServerSuite(connect: () => Promise<Connection>): void {
     });
 
     beforeAll(async () => {
-      client = new WireClient(await connect());
+      client = new WireClient((await connect()).admin);
       const made = await client.send('POST', '/api/v1/namespaces', {
         body: { metadata: { generateName: 'conformance-' } },
       });
@@ -127,26 +129,29 @@ export function apiServerSuite(connect: () => Promise<Connection>): void {
       expect(reply.code).toBe(400);
     });
 
-    it.each([
-      ['app=one', ['sel-a', 'sel-b']],
-      ['app=one,tier!=back', ['sel-a']],
-      ['tier in (back,front)', ['sel-a', 'sel-b', 'sel-c']],
-      ['tier notin (back),app', ['sel-a']],
-      ['!tier,selected', ['sel-d']],
-    ])('selects by labels %s', async (selector, expected) => {
-      const labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-        'sel-a': { app: 'one', tier: 'front' },
-        'sel-b': { app: 'one', tier: 'back' },
-        'sel-c': { app: 'two', tier: 'back' },
-        'sel-d': { selected: 'yes' },
-      };
-      for (const [name, own] of Object.entries(labels)) {
-        await client.send('POST', leases(), { body: lease(name, { labels: own }) });
-      }
-      expect(names(await client.send('GET', `${leases()}?labelSelector=${encodeURIComponent(selector)}`))).toEqual(
-        expected,
-      );
-    });
+    const selected: Readonly<Record<string, readonly string[]>> = {
+      'app=one': ['sel-a', 'sel-b'],
+      'app=one,tier!=back': ['sel-a'],
+      'tier in (back,front)': ['sel-a', 'sel-b', 'sel-c'],
+      'tier notin (back),app': ['sel-a'],
+      '!tier,selected': ['sel-d'],
+    };
+    for (const [selector, expected] of Object.entries(selected)) {
+      it(`selects by labels ${selector}`, async () => {
+        const labels: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+          'sel-a': { app: 'one', tier: 'front' },
+          'sel-b': { app: 'one', tier: 'back' },
+          'sel-c': { app: 'two', tier: 'back' },
+          'sel-d': { selected: 'yes' },
+        };
+        for (const [name, own] of Object.entries(labels)) {
+          await client.send('POST', leases(), { body: lease(name, { labels: own }) });
+        }
+        expect(names(await client.send('GET', `${leases()}?labelSelector=${encodeURIComponent(selector)}`))).toEqual(
+          expected,
+        );
+      });
+    }
 
     it('selects by metadata.name and by the indexed fields of pods, and refuses other fields by 400', async () => {
       await client.send('POST', leases(), { body: lease('field-a') });
@@ -211,27 +216,56 @@ export function apiServerSuite(connect: () => Promise<Connection>): void {
         );
       });
 
-      it.each([
-        ['a test of another uid', [{ op: 'test', path: '/metadata/uid', value: 'other' }]],
-        ['a test of an absent value', [{ op: 'test', path: '/metadata/labels/none', value: 'x' }]],
-        ['removing an absent path', [{ op: 'remove', path: '/metadata/labels/none' }]],
-        [
-          'a test of a finalizer that stands elsewhere',
-          [{ op: 'test', path: '/metadata/finalizers/0', value: 'other' }],
-        ],
-      ])('applies nothing when %s fails, and says 422 Invalid without naming it', async (_what, failing) => {
-        const reply = await client.jsonPatch(path(), [
-          { op: 'add', path: '/metadata/labels/new', value: 'x' },
-          ...failing,
-        ]);
-        expect(reply.code).toBe(422);
-        expect(reply.body).toMatchObject({
-          reason: 'Invalid',
-          message: 'the server rejected our request due to an error in our request',
+      const failures: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+        'a test of another uid': { op: 'test', path: '/metadata/uid', value: 'other' },
+        'a test of an absent value': { op: 'test', path: '/metadata/labels/none', value: 'x' },
+        'a test of another list': { op: 'test', path: '/metadata/finalizers', value: [] },
+        'a test of null for a value that is there': { op: 'test', path: '/metadata/labels', value: null },
+        'a test of a finalizer that stands elsewhere': { op: 'test', path: '/metadata/finalizers/0', value: 'other' },
+        'a removal of an absent path': { op: 'remove', path: '/metadata/labels/none' },
+        'an addition to an absent list': { op: 'add', path: '/metadata/ownerReferences/-', value: {} },
+        'an unknown operation': { op: 'put', path: '/metadata/labels' },
+        'an operation without a path': { op: 'remove' },
+        'an operation with a path that is no pointer': { op: 'remove', path: 'metadata/labels' },
+      };
+      for (const [what, failing] of Object.entries(failures)) {
+        it(`applies nothing when ${what} fails, and says 422 Invalid without naming it`, async () => {
+          const reply = await client.jsonPatch(path(), [
+            { op: 'add', path: '/metadata/labels/new', value: 'x' },
+            failing,
+          ]);
+          expect(reply.code).toBe(422);
+          expect(reply.body).toMatchObject({
+            reason: 'Invalid',
+            message: 'the server rejected our request due to an error in our request',
+          });
+          expect(dig(reply.body, 'details', 'causes')).toBeUndefined();
+          const after = await client.send('GET', path());
+          expect(dig(after.body, 'metadata', 'labels')).toEqual({ keep: 'me' });
         });
-        expect(dig(reply.body, 'details', 'causes')).toBeUndefined();
-        const after = await client.send('GET', path());
-        expect(dig(after.body, 'metadata', 'labels')).toEqual({ keep: 'me' });
+      }
+
+      it('compares whole lists and objects, and takes ~1 and ~0 in a path for / and ~', async () => {
+        const reply = await client.send('PATCH', `${path()}?dryRun=All`, {
+          type: 'application/json-patch+json',
+          body: [
+            { op: 'test', path: '/metadata/finalizers', value: ['kubernetes.io/pvc-protection'] },
+            { op: 'test', path: '/metadata/labels', value: { keep: 'me' } },
+            { op: 'add', path: '/metadata/annotations', value: { 'example.com/one': '1' } },
+            { op: 'test', path: '/metadata/annotations/example.com~1one', value: '1' },
+            { op: 'move', from: '/metadata/annotations/example.com~1one', path: '/metadata/annotations/two' },
+            { op: 'copy', from: '/metadata/annotations/two', path: '/metadata/annotations/three' },
+          ],
+        });
+        expect(reply.code).toBe(200);
+        expect(dig(reply.body, 'metadata', 'annotations')).toEqual({ two: '1', three: '1' });
+      });
+
+      it('refuses more than 10000 operations by 413', async () => {
+        const many = Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/kind', value: 'x' }));
+        const reply = await client.jsonPatch(path(), many);
+        expect(reply.code).toBe(413);
+        expect(reply.body).toMatchObject({ reason: 'RequestEntityTooLarge' });
       });
 
       it('takes a test of null for an absent key, and a replace of an absent key for an add', async () => {
@@ -440,4 +474,6 @@ export function apiServerSuite(connect: () => Promise<Connection>): void {
       expect(text(reply.body, 'items', 0, 'metadata', 'uid')).not.toBe('');
     });
   });
+
+  apiServerRefusals(runner, connect);
 }

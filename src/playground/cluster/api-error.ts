@@ -65,6 +65,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Name of the kind as some error texts write it: `Deployment.apps`. */
+function qualifiedKind(entry: ResourceInfo): string {
+  return entry.group === '' ? entry.kind : `${entry.kind}.${entry.group}`;
+}
+
 function details(
   entry: ResourceInfo,
   name: string,
@@ -102,6 +107,13 @@ export function conflict(entry: ResourceInfo, name: string, why: string): ApiErr
   });
 }
 
+/** 409 of a precondition of a delete, which names the kind where other conflicts name the resource. */
+export function unmet(entry: ResourceInfo, name: string, why: string): ApiError {
+  return new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${qualifiedKind(entry)} "${name}": ${why}`, {
+    details: { ...details(entry, name), kind: entry.kind },
+  });
+}
+
 /** 409 of a stale resourceVersion. */
 export function stale(entry: ResourceInfo, name: string): ApiError {
   return conflict(
@@ -115,19 +127,14 @@ export function stale(entry: ResourceInfo, name: string): ApiError {
 export function invalid(entry: ResourceInfo, name: string, causes: readonly StatusCause[]): ApiError {
   const texts = causes.map((cause) => `${cause.field}: ${cause.message}`);
   const text = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
-  return new ApiError(
-    422,
-    'Invalid',
-    `${entry.kind}${entry.group === '' ? '' : `.${entry.group}`} "${name}" is invalid: ${text}`,
-    {
-      details: {
-        ...(name === '' ? {} : { name }),
-        ...(entry.group === '' ? {} : { group: entry.group }),
-        kind: entry.kind,
-        causes,
-      },
+  return new ApiError(422, 'Invalid', `${qualifiedKind(entry)} "${name}" is invalid: ${text}`, {
+    details: {
+      ...(name === '' ? {} : { name }),
+      ...(entry.group === '' ? {} : { group: entry.group }),
+      kind: entry.kind,
+      causes,
     },
-  );
+  });
 }
 
 /** 422 of a JSON Patch that cannot be applied: it does not say which operation failed. */
@@ -137,14 +144,34 @@ export function patchFailed(): ApiError {
   });
 }
 
+/** 422 of the options of a request, such as `DeleteOptions`. */
+export function invalidOptions(kind: string, cause: StatusCause): ApiError {
+  return new ApiError(422, 'Invalid', `${kind}.meta.k8s.io "" is invalid: ${cause.field}: ${cause.message}`, {
+    details: { group: 'meta.k8s.io', kind, causes: [cause] },
+  });
+}
+
+/** 405. */
+export function methodNotAllowed(): ApiError {
+  return new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {
+    details: {},
+  });
+}
+
 /** 403. */
-export function forbidden(entry: Pick<ResourceInfo, 'group' | 'resource'>, name: string, why: string): ApiError {
+export function forbidden(
+  entry: { readonly group: string; readonly resource: string },
+  name: string,
+  why: string,
+  causes?: readonly StatusCause[],
+): ApiError {
   const resource = entry.group === '' ? entry.resource : `${entry.resource}.${entry.group}`;
   return new ApiError(403, 'Forbidden', `${resource}${name === '' ? '' : ` "${name}"`} is forbidden: ${why}`, {
     details: {
       ...(name === '' ? {} : { name }),
       ...(entry.group === '' ? {} : { group: entry.group }),
       kind: entry.resource,
+      ...(causes === undefined ? {} : { causes }),
     },
   });
 }

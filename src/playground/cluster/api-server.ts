@@ -3,19 +3,31 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
-import { ApiError, badRequest, expired, forbidden, invalid, noSuchResource, notFound, stale } from './api-error.ts';
+import {
+  ApiError,
+  badRequest,
+  expired,
+  forbidden,
+  invalid,
+  invalidOptions,
+  methodNotAllowed,
+  noSuchResource,
+  notFound,
+  stale,
+} from './api-error.ts';
 import type { ApiUser, Attributes } from './authz.ts';
-import { allows } from './authz.ts';
+import { allows, anonymous } from './authz.ts';
 import { discover } from './discovery.ts';
 import type { Fault } from './faults.ts';
 import { FaultList } from './faults.ts';
 import type { JsonObject } from './json.ts';
 import { at, child, isObject } from './json.ts';
 import type { KubeObject, Resource, ResourceInfo } from './kinds.ts';
-import { apiVersionOf, infoOf, resourceTable } from './kinds.ts';
+import { apiVersionOf } from './kinds.ts';
 import { applyJsonPatch, applyMergePatch, applyStrategicPatch } from './patch.ts';
 import type { Target } from './request.ts';
 import {
+  attributesOf,
   checkMediaType,
   deleteOptionsOf,
   isDryRun,
@@ -24,7 +36,6 @@ import {
   readBody,
   splitUrl,
   targetOf,
-  verbOf,
 } from './request.ts';
 import type { Predicate } from './selectors.ts';
 import { isOfKind, parseFieldSelector, parseLabelSelector, selectorText } from './selectors.ts';
@@ -104,6 +115,17 @@ const RETURNS_OBJECT = new Set<Resource>([
   'volumeattachments',
   'csinodes',
   'csidrivers',
+]);
+
+/** Kinds that nobody may replace without the version that they have read (no AllowUnconditionalUpdate). */
+const NEVER_UNSEEN = new Set<Resource>([
+  'leases',
+  'volumeattachments',
+  'csinodes',
+  'csidrivers',
+  'volumesnapshots',
+  'volumesnapshotcontents',
+  'volumesnapshotclasses',
 ]);
 
 const continueToken = z.object({ v: z.number(), id: z.string(), k: z.string() });
@@ -254,7 +276,8 @@ export class ApiServer {
   }
 
   #authenticate(request: IncomingMessage): ApiUser {
-    const [scheme = '', token = ''] = (request.headers.authorization ?? '').split(' ');
+    if (request.headers.authorization === undefined) return anonymous;
+    const [scheme = '', token = ''] = request.headers.authorization.split(' ');
     const user = scheme.toLowerCase() === 'bearer' ? this.#options.users.get(token) : undefined;
     if (user === undefined) throw new ApiError(401, 'Unauthorized', 'Unauthorized');
     return user;
@@ -268,10 +291,12 @@ export class ApiServer {
       return;
     }
     const user = this.#authenticate(request);
+    const wanted = attributesOf(request.method ?? '', segments, query);
+    if (user === anonymous && path !== '/version' && wanted === undefined)
+      throw new ApiError(403, 'Forbidden', `forbidden: User "${user.name}" cannot get path "${path}"`, { details: {} });
     const found = discover(path, this.#options.version);
     if (found !== undefined) {
-      if (request.method !== 'GET')
-        throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
+      if (request.method !== 'GET') throw methodNotAllowed();
       this.#send(response, 200, found);
       return;
     }
@@ -286,11 +311,12 @@ export class ApiServer {
       this.#send(response, answer.code, answer.body);
       return;
     }
+    if (wanted === undefined) throw noSuchResource();
+    this.#requests += 1;
+    this.#authorize(user, wanted);
     const target = targetOf(segments);
     if (target === undefined) throw noSuchResource();
-    const verb = verbOf(request.method ?? '', target, query);
-    this.#requests += 1;
-    this.#authorize(user, { ...attributesOf(target), verb });
+    const { verb } = wanted;
     const call: Call = { request, response, target, query, user, verb, auditId };
     const fault = this.#faults.take(verb, target.entry.resource, target.name);
     if (fault !== undefined && (await this.#disturb(call, fault))) return;
@@ -353,18 +379,24 @@ export class ApiServer {
     const resource = wanted.subresource === '' ? wanted.resource : `${wanted.resource}/${wanted.subresource}`;
     const where = wanted.namespace === '' ? 'at the cluster scope' : `in the namespace "${wanted.namespace}"`;
     throw forbidden(
-      infoOf(asResource(wanted.resource)),
+      wanted,
       wanted.name,
       `User "${user.name}" cannot ${wanted.verb} resource "${resource}" in API group "${wanted.group}" ${where}`,
     );
   }
 
   #review(plural: string, method: string, user: ApiUser, body: Buffer): Answer {
-    if (method !== 'POST')
-      throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
+    if (method !== 'POST') throw methodNotAllowed();
     const input = parseObject(body);
     if (plural === 'selfsubjectaccessreviews') {
       const asked = at(input, 'spec', 'resourceAttributes');
+      if (asked === undefined && at(input, 'spec', 'nonResourceAttributes') === undefined) {
+        const message =
+          'Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified';
+        throw new ApiError(422, 'Invalid', `.authorization.k8s.io "" is invalid: spec: ${message}`, {
+          details: { group: 'authorization.k8s.io', causes: [{ reason: 'FieldValueInvalid', message, field: 'spec' }] },
+        });
+      }
       const text = (key: string): string => {
         const value = at(asked, key);
         return typeof value === 'string' ? value : '';
@@ -391,6 +423,7 @@ export class ApiServer {
       };
     }
     if (plural === 'selfsubjectrulesreviews') {
+      if (at(input, 'spec', 'namespace') === undefined) throw badRequest('no namespace on request');
       return {
         code: 201,
         body: {
@@ -422,7 +455,7 @@ export class ApiServer {
       case 'deletecollection':
         return this.#deleteCollection(call, await readBody(call.request));
       default:
-        throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
+        throw methodNotAllowed();
     }
   }
 
@@ -455,6 +488,13 @@ export class ApiServer {
     const { store } = this.#options;
     const selected = selectorOf(entry, query, namespace);
     const limit = Number(query.get('limit') ?? '0');
+    if (!Number.isInteger(limit))
+      throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(query.get('limit'))}: invalid syntax`);
+    const since = query.get('resourceVersion') ?? '';
+    if (!/^\d*$/.test(since))
+      throw badRequest(
+        `invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(since)}: strconv.ParseUint: parsing ${JSON.stringify(since)}: invalid syntax`,
+      );
     const token = query.get('continue') ?? '';
     let snapshot: Snapshot = { revision: store.revision, items: [] };
     let id = '';
@@ -535,13 +575,11 @@ export class ApiServer {
     const selected = selectorOf(entry, query, namespace);
     const initial = query.get('sendInitialEvents') === 'true';
     if (initial && query.get('resourceVersionMatch') !== 'NotOlderThan') {
-      throw invalid(entry, '', [
-        {
-          reason: 'FieldValueForbidden',
-          field: 'sendInitialEvents',
-          message: 'Forbidden: sendInitialEvents is allowed only with resourceVersionMatch=NotOlderThan',
-        },
-      ]);
+      throw invalidOptions('ListOptions', {
+        reason: 'FieldValueForbidden',
+        message: 'Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+        field: 'resourceVersionMatch',
+      });
     }
     const versionText = query.get('resourceVersion') ?? '';
     const version = versionText === '' ? 0 : Number(versionText);
@@ -636,12 +674,11 @@ export class ApiServer {
     checkMediaType(call.request, ['application/json']);
     const { entry, namespace, name, subresource } = call.target;
     const { store } = this.#options;
-    const dryRun = isDryRun(call.query);
+    const dryRun = isDryRun(call.query, 'CreateOptions');
     const body = parseObject(bytes);
     if (subresource === 'binding') return this.#bind(call, body, dryRun);
     if (subresource === 'eviction') return this.#evict(call, body, dryRun);
-    if (name !== '')
-      throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
+    if (name !== '') throw methodNotAllowed();
     if (!isOfKind(entry, body['apiVersion'], body['kind'])) {
       throw badRequest(
         `${String(body['kind'])} in version ${JSON.stringify(body['apiVersion'])} cannot be handled as a ${entry.kind}: the object provided is unrecognized`,
@@ -655,7 +692,7 @@ export class ApiServer {
       }
     }
     if (typeof metadata['resourceVersion'] === 'string' && metadata['resourceVersion'] !== '') {
-      throw badRequest('resourceVersion should not be set on objects to be created');
+      throw new ApiError(500, '', 'resourceVersion should not be set on objects to be created');
     }
     const given = metadata['name'];
     if ((given === undefined || given === '') && typeof metadata['generateName'] !== 'string') {
@@ -708,10 +745,12 @@ export class ApiServer {
 
   #put(call: Call, bytes: Buffer): Answer {
     checkMediaType(call.request, ['application/json']);
-    const dryRun = isDryRun(call.query);
+    const dryRun = isDryRun(call.query, 'UpdateOptions');
     const body = parseObject(bytes);
-    const { name, namespace } = call.target;
+    const { entry, name, namespace } = call.target;
     const metadata = child(body, 'metadata');
+    if (NEVER_UNSEEN.has(entry.resource) && (metadata['resourceVersion'] ?? '') === '')
+      throw versionMissing(entry, name);
     if (metadata['name'] !== undefined && metadata['name'] !== name) {
       throw badRequest(
         `the name of the object (${JSON.stringify(metadata['name'])}) does not match the name on the URL (${name})`,
@@ -724,7 +763,7 @@ export class ApiServer {
 
   #patch(call: Call, bytes: Buffer): Answer {
     const type = checkMediaType(call.request, PATCH_TYPES);
-    const dryRun = isDryRun(call.query);
+    const dryRun = isDryRun(call.query, 'PatchOptions');
     const patch = parseJson(bytes);
     const apply = (current: JsonObject): JsonObject => {
       if (type === 'application/json-patch+json') return applyJsonPatch(current, patch);
@@ -740,10 +779,21 @@ export class ApiServer {
     const { store } = this.#options;
     const current: KubeObject = store.need(entry.resource, namespace, name);
     if (subresource === 'scale') return this.#scale(call, current, change, body, dryRun);
+    const isPatch = call.verb === 'patch';
     const next = change({ ...structuredClone(current) });
     const nextName = at(next, 'metadata', 'name');
     if (nextName !== name || at(next, 'metadata', 'namespace') !== current.metadata.namespace) {
       throw badRequest(`the name of the object (${String(nextName)}) does not match the name on the URL (${name})`);
+    }
+    const uid = at(next, 'metadata', 'uid');
+    if (isPatch && uid !== undefined && uid !== current.metadata.uid) {
+      throw invalid(entry, name, [
+        {
+          reason: 'FieldValueInvalid',
+          message: `Invalid value: ${JSON.stringify(uid)}: field is immutable`,
+          field: 'metadata.uid',
+        },
+      ]);
     }
     if (subresource === 'finalize') {
       const spec = at(next, 'spec');
@@ -793,8 +843,7 @@ export class ApiServer {
 
   #delete(call: Call, bytes: Buffer): Answer {
     const { entry, namespace, name, subresource } = call.target;
-    if (subresource !== '')
-      throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
+    if (subresource !== '') throw methodNotAllowed();
     const options = deleteOptionsOf(bytes, call.query);
     const removed = this.#options.store.remove(entry.resource, namespace, name, options);
     this.#record(call, removed.object, bytes.length === 0 ? undefined : parseJson(bytes), options.dryRun === true);
@@ -835,19 +884,18 @@ export class ApiServer {
   }
 }
 
-function attributesOf(target: Target): Omit<Attributes, 'verb'> {
-  return {
-    group: target.entry.group,
-    resource: target.entry.resource,
-    subresource: target.subresource,
-    namespace: target.namespace ?? '',
-    name: target.name,
-  };
-}
-
-function asResource(text: string): Resource {
-  const found = resourceTable.find((entry) => entry.resource === text);
-  return found?.resource ?? 'pods';
+function versionMissing(entry: ResourceInfo, name: string): ApiError {
+  const message = 'Invalid value: 0: must be specified for an update';
+  const field = 'metadata.resourceVersion';
+  const plural = entry.group === '' ? entry.resource : `${entry.resource}.${entry.group}`;
+  return new ApiError(422, 'Invalid', `${plural} "${name}" is invalid: ${field}: ${message}`, {
+    details: {
+      name,
+      ...(entry.group === '' ? {} : { group: entry.group }),
+      kind: entry.resource,
+      causes: [{ reason: 'FieldValueInvalid', message, field }],
+    },
+  });
 }
 
 function encodeToken(revision: number, id: string, key: string): string {

@@ -64,6 +64,9 @@ export function defaultActRules(): PolicyRule[] {
   ];
 }
 
+/** Whoever shows no credentials: may ask for the version and the health, and for nothing else. */
+export const anonymous: ApiUser = { name: 'system:anonymous', groups: ['system:unauthenticated'], rules: [] };
+
 const EVERYTHING: readonly PolicyRule[] = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
 
 /** The user behind each role; the names are those of the ServiceAccounts that `k8s-storage rbac` prints. */

@@ -180,6 +180,33 @@ function without(value: unknown, ...keys: readonly string[]): unknown {
   return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
 }
 
+const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion']);
+
+/** What a new object must have. Sources: pkg/apis/<group>/validation and apimachinery's api/validation. */
+export function validateNew(entry: ResourceInfo, object: KubeObject): readonly StatusCause[] {
+  const causes = (object.metadata.finalizers ?? []).flatMap((finalizer, index): StatusCause[] =>
+    finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)
+      ? []
+      : [
+          {
+            reason: 'FieldValueInvalid',
+            message: `Invalid value: ${JSON.stringify(finalizer)}: name is neither a standard finalizer name nor is it fully qualified`,
+            field: `metadata.finalizers[${index}]`,
+          },
+        ],
+  );
+  if (entry.resource !== 'persistentvolumeclaims') return causes;
+  if (at(object, 'spec', 'accessModes') === undefined)
+    causes.push({
+      reason: 'FieldValueRequired',
+      message: 'Required value: at least 1 access mode is required',
+      field: 'spec.accessModes',
+    });
+  if (at(object, 'spec', 'resources', 'requests', 'storage') === undefined)
+    causes.push({ reason: 'FieldValueRequired', message: 'Required value', field: 'spec.resources[storage]' });
+  return causes;
+}
+
 const VOLUME_SOURCE_OTHERS = [
   'capacity',
   'accessModes',
@@ -275,7 +302,7 @@ export function validateUpdate(entry: ResourceInfo, was: KubeObject, is: KubeObj
       ];
     }
     case 'pods': {
-      const free = ['tolerations', 'activeDeadlineSeconds', 'terminationGracePeriodSeconds', 'nodeName', 'containers'];
+      const free = ['tolerations', 'activeDeadlineSeconds', 'terminationGracePeriodSeconds', 'containers'];
       if (same(without(at(was, 'spec'), ...free), without(at(is, 'spec'), ...free))) return [];
       return [
         {

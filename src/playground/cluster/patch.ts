@@ -14,6 +14,7 @@ const operation = z.discriminatedUnion('op', [
   z.object({ op: z.literal('test'), path, value: z.unknown() }),
 ]);
 const operations = z.array(operation);
+const patchShape = z.array(z.looseObject({}));
 
 const MAX_OPERATIONS = 10_000;
 const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
@@ -38,15 +39,17 @@ function lookUp(
  * 422 that does not name it, and nothing is applied.
  */
 export function applyJsonPatch(document: JsonObject, input: unknown): JsonObject {
-  const parsed = operations.safeParse(input);
-  if (!parsed.success) throw badRequest('error decoding patch: invalid JSON Patch');
-  if (parsed.data.length > MAX_OPERATIONS) {
+  const shape = patchShape.safeParse(input);
+  if (!shape.success) throw badRequest('error decoding patch: invalid JSON Patch');
+  if (shape.data.length > MAX_OPERATIONS) {
     throw new ApiError(
       413,
       'RequestEntityTooLarge',
-      `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${parsed.data.length}`,
+      `Request entity too large: The allowed maximum operations in a JSON patch is ${MAX_OPERATIONS}, got ${shape.data.length}`,
     );
   }
+  const parsed = operations.safeParse(input);
+  if (!parsed.success) throw patchFailed();
   const target = structuredClone(document);
   for (const step of parsed.data) {
     const where = lookUp(pointer(step.path), target);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import { ApiError, badRequest, noSuchResource } from './api-error.ts';
+import { ApiError, badRequest, invalidOptions, methodNotAllowed, noSuchResource } from './api-error.ts';
+import type { Attributes } from './authz.ts';
 import type { JsonObject } from './json.ts';
 import { isObject } from './json.ts';
 import type { ResourceInfo } from './kinds.ts';
@@ -41,8 +42,18 @@ export function splitUrl(raw: string): {
   return { path, segments, query };
 }
 
-/** Finds the resource that a path means; undefined when the path is not under `/api/v1/` or `/apis/G/V/`. */
-export function targetOf(segments: readonly string[]): Target | undefined {
+/** The parts of a path under `/api/v1/` or `/apis/G/V/`, whether anybody serves them or not. */
+interface Parts {
+  readonly group: string;
+  readonly version: string;
+  readonly namespace: string | undefined;
+  readonly plural: string;
+  readonly name: string;
+  readonly subresource: string;
+  readonly more: readonly string[];
+}
+
+function partsOf(segments: readonly string[]): Parts | undefined {
   const core = segments[0] === 'api' && segments[1] === 'v1';
   if (!core && segments[0] !== 'apis') return undefined;
   const group = core ? '' : (segments[1] ?? '');
@@ -55,7 +66,29 @@ export function targetOf(segments: readonly string[]): Target | undefined {
     rest = rest.slice(2);
   }
   const [plural = '', name = '', subresource = '', ...more] = rest;
-  if (plural === '') return undefined;
+  return plural === '' ? undefined : { group, version, namespace, plural, name, subresource, more };
+}
+
+/**
+ * What a request wants to do, as rights are asked for: before anybody looks whether such a kind is served at all.
+ * Undefined when the path is not under `/api/v1/` or `/apis/G/V/`.
+ */
+export function attributesOf(
+  method: string,
+  segments: readonly string[],
+  query: URLSearchParams,
+): Attributes | undefined {
+  const parts = partsOf(segments);
+  if (parts === undefined) return undefined;
+  const { group, plural, namespace, name, subresource } = parts;
+  return { verb: verbOf(method, name, query), group, resource: plural, subresource, namespace: namespace ?? '', name };
+}
+
+/** Finds the resource that a path means; undefined when the path is not under `/api/v1/` or `/apis/G/V/`. */
+export function targetOf(segments: readonly string[]): Target | undefined {
+  const parts = partsOf(segments);
+  if (parts === undefined) return undefined;
+  const { group, version, namespace, plural, name, subresource, more } = parts;
   const entry = findResource(group, version, plural);
   if (entry === undefined || more.length > 0) throw noSuchResource();
   if (!entry.namespaced && namespace !== undefined) throw noSuchResource();
@@ -65,24 +98,24 @@ export function targetOf(segments: readonly string[]): Target | undefined {
 }
 
 /** The API verb of a request. */
-export function verbOf(method: string, target: Target, query: URLSearchParams): string {
+function verbOf(method: string, name: string, query: URLSearchParams): string {
   switch (method) {
     case 'GET':
     case 'HEAD':
-      if (target.name !== '') return 'get';
+      if (name !== '') return 'get';
       return query.get('watch') === 'true' || query.get('watch') === '1' ? 'watch' : 'list';
     case 'POST':
       return 'create';
     case 'PUT':
+      if (name === '') throw methodNotAllowed();
       return 'update';
     case 'PATCH':
+      if (name === '') throw methodNotAllowed();
       return 'patch';
     case 'DELETE':
-      return target.name === '' ? 'deletecollection' : 'delete';
+      return name === '' ? 'deletecollection' : 'delete';
     default:
-      throw new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {
-        details: {},
-      });
+      throw methodNotAllowed();
   }
 }
 
@@ -135,35 +168,27 @@ export function checkMediaType(request: IncomingMessage, allowed: readonly strin
   );
 }
 
+const propagation = z.enum(['Orphan', 'Background', 'Foreground']).optional();
+
 const deleteOptions = z.looseObject({
   gracePeriodSeconds: z.number().int().nullish(),
-  propagationPolicy: z.enum(['Orphan', 'Background', 'Foreground']).nullish(),
+  propagationPolicy: z.string().nullish(),
   orphanDependents: z.boolean().nullish(),
   preconditions: z.looseObject({ uid: z.string().nullish(), resourceVersion: z.string().nullish() }).nullish(),
   dryRun: z.array(z.string()).nullish(),
 });
 
-function dryRunOf(values: readonly string[]): boolean {
-  for (const value of values) {
-    if (value !== 'All') {
-      throw new ApiError(
-        422,
-        'Invalid',
-        `PatchOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: "${value}": supported values: "All"`,
-        {
-          details: {
-            causes: [{ reason: 'FieldValueNotSupported', message: `Unsupported value: "${value}"`, field: 'dryRun' }],
-          },
-        },
-      );
-    }
+function dryRunOf(values: readonly string[], options: string): boolean {
+  if (values.some((value) => value !== 'All')) {
+    const message = `Unsupported value: ${JSON.stringify(values)}: supported values: "All"`;
+    throw invalidOptions(options, { reason: 'FieldValueNotSupported', message, field: 'dryRun' });
   }
   return values.length > 0;
 }
 
-/** Whether the query asks for a dry run. */
-export function isDryRun(query: URLSearchParams): boolean {
-  return dryRunOf(query.getAll('dryRun'));
+/** Whether the query asks for a dry run; `options` is the kind of the options that it stands in. */
+export function isDryRun(query: URLSearchParams, options: 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'): boolean {
+  return dryRunOf(query.getAll('dryRun'), options);
 }
 
 /** DeleteOptions from the body and the query. */
@@ -171,29 +196,24 @@ export function deleteOptionsOf(body: Buffer, query: URLSearchParams): RemoveOpt
   const input: unknown = body.length === 0 ? {} : parseJson(body);
   const parsed = deleteOptions.safeParse(input);
   if (!parsed.success) {
-    throw new ApiError(422, 'Invalid', 'DeleteOptions.meta.k8s.io "" is invalid', {
-      details: {
-        causes: parsed.error.issues.map((issue) => ({
-          reason: 'FieldValueInvalid',
-          message: issue.message,
-          field: issue.path.join('.'),
-        })),
-      },
-    });
+    const [issue] = parsed.error.issues;
+    throw badRequest(`json: cannot unmarshal DeleteOptions.${issue?.path.join('.')}: ${issue?.message}`);
   }
   const { data } = parsed;
   const graceText = query.get('gracePeriodSeconds');
   const grace = data.gracePeriodSeconds ?? (graceText === null ? undefined : Number(graceText));
-  const policy = deleteOptions.shape.propagationPolicy.safeParse(query.get('propagationPolicy') ?? undefined);
   const policyText =
-    data.propagationPolicy ??
-    (policy.success ? policy.data : undefined) ??
-    (data.orphanDependents === true ? 'Orphan' : undefined);
+    data.propagationPolicy ?? query.get('propagationPolicy') ?? (data.orphanDependents === true ? 'Orphan' : undefined);
+  const policy = propagation.safeParse(policyText);
+  if (!policy.success) {
+    const message = `Unsupported value: ${JSON.stringify(policyText)}: supported values: "Foreground", "Background", "Orphan", "nil"`;
+    throw invalidOptions('DeleteOptions', { reason: 'FieldValueNotSupported', message, field: 'propagationPolicy' });
+  }
   const { uid, resourceVersion } = data.preconditions ?? {};
   return {
-    dryRun: dryRunOf([...(data.dryRun ?? []), ...query.getAll('dryRun')]),
+    dryRun: dryRunOf([...(data.dryRun ?? []), ...query.getAll('dryRun')], 'DeleteOptions'),
     ...(grace === undefined || Number.isNaN(grace) ? {} : { gracePeriodSeconds: grace }),
-    ...(policyText === undefined || policyText === null ? {} : { propagationPolicy: policyText }),
+    ...(policy.data === undefined ? {} : { propagationPolicy: policy.data }),
     preconditions: { uid: uid ?? undefined, resourceVersion: resourceVersion ?? undefined },
   };
 }

@@ -1,7 +1,17 @@
 import type { z } from 'zod';
 import type { StatusCause } from './api-error.ts';
-import { ApiError, alreadyExists, badRequest, conflict, forbidden, invalid, notFound, stale } from './api-error.ts';
-import { applyDefaults, hasGeneration, validateUpdate } from './defaults.ts';
+import {
+  ApiError,
+  alreadyExists,
+  badRequest,
+  conflict,
+  forbidden,
+  invalid,
+  notFound,
+  stale,
+  unmet,
+} from './api-error.ts';
+import { applyDefaults, hasGeneration, validateNew, validateUpdate } from './defaults.ts';
 import { at, child, isObject, prune, same } from './json.ts';
 import type { Kinds, KubeObject, Resource, ResourceInfo } from './kinds.ts';
 import { apiVersionOf, infoOf, schemas } from './kinds.ts';
@@ -236,6 +246,15 @@ export class Store {
         `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`,
       );
     }
+    const deletion = metadata['deletionTimestamp'] ?? old.metadata.deletionTimestamp;
+    if (deletion !== old.metadata.deletionTimestamp)
+      throw invalid(entry, name, [
+        {
+          reason: 'FieldValueInvalid',
+          field: 'metadata.deletionTimestamp',
+          message: `Invalid value: ${JSON.stringify(deletion)}: field is immutable`,
+        },
+      ]);
     draft['apiVersion'] = apiVersionOf(entry);
     draft['kind'] = entry.kind;
     const part = options.part ?? 'both';
@@ -283,14 +302,14 @@ export class Store {
     const old: KubeObject = this.need(resource, namespace, name);
     const { uid, resourceVersion } = options.preconditions ?? {};
     if (uid !== undefined && uid !== old.metadata.uid) {
-      throw conflict(
+      throw unmet(
         entry,
         name,
         `the UID in the precondition (${uid}) does not match the UID in record (${old.metadata.uid}). The object might have been deleted and then recreated`,
       );
     }
     if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion) {
-      throw conflict(
+      throw unmet(
         entry,
         name,
         `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${old.metadata.resourceVersion}). The object might have been modified`,
@@ -311,12 +330,18 @@ export class Store {
     if (!deleting) {
       metadata.deletionTimestamp = rfc3339(this.#clock.now() + grace * 1000);
       metadata.deletionGracePeriodSeconds = grace;
+      if (metadata.generation !== undefined) metadata.generation += 1;
     } else if (grace < (metadata.deletionGracePeriodSeconds ?? 0) && begun !== undefined) {
       metadata.deletionTimestamp = rfc3339(begun - ((metadata.deletionGracePeriodSeconds ?? 0) - grace) * 1000);
       metadata.deletionGracePeriodSeconds = grace;
     }
     if (resource === 'namespaces') child(next, 'status')['phase'] = 'Terminating';
     const gone = mayGo(entry, next);
+    // What nothing holds goes as it was; only a pod is marked first, for its kubelet.
+    if (gone && !deleting && resource !== 'pods') {
+      if (options.dryRun !== true) this.#delete(resource, old);
+      return { object: old, gone };
+    }
     const parsed = this.#parse(resource, next);
     return {
       object: this.#replace(resource, this.need(resource, namespace, name), parsed, options.dryRun === true),
@@ -376,6 +401,8 @@ export class Store {
         },
       ]);
     }
+    const causes = seed ? [] : validateNew(entry, object);
+    if (causes.length > 0) throw invalid(entry, name, causes);
     if (entry.namespaced && namespace === undefined)
       throw badRequest('an empty namespace may not be set during creation');
     if (this.#tables[entry.resource].has(keyOf(namespace, name))) throw alreadyExists(entry, name);
@@ -387,6 +414,13 @@ export class Store {
         entry,
         name,
         `unable to create new content in namespace ${namespace} because it is being terminated`,
+        [
+          {
+            reason: 'NamespaceTerminating',
+            message: `namespace ${namespace} is being terminated`,
+            field: 'metadata.namespace',
+          },
+        ],
       );
     }
   }

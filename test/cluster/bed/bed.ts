@@ -54,6 +54,8 @@ export interface BedOptions {
   readonly driverOptions?: readonly string[];
   /** The bed's CSIDriver; more of its `spec`. */
   readonly driverSpec?: Readonly<Record<string, unknown>>;
+  /** Nothing but an API server on its etcd: no controllers, no machines, no driver, and none of the bot's roles. */
+  readonly isApiOnly?: boolean;
   /** Folder of the programs of another version of Kubernetes, for the control plane alone. */
   readonly controlPlane?: string;
 }
@@ -142,6 +144,16 @@ export class Bed {
 
   get credentials(): Credentials {
     return this.#its.credentials;
+  }
+
+  /** The authority of its API server's certificate, and that certificate itself. */
+  get caFile(): string {
+    return this.#its.caFile;
+  }
+
+  /** The etcd below its API server, for what only the storage can do to it. */
+  get etcd(): string {
+    return this.#its.etcd;
   }
 
   get root(): string {
@@ -235,8 +247,9 @@ export class Bed {
     await this.#wait('the certificate of the API server', () => existsSync(caFile));
     const disks = new Disks(`http://127.0.0.1:${diskPort}`);
     const api = new Api(server, credentials.token(ADMIN), caFile);
-    this.#parts = { api, disks, credentials, audit: new AuditLog(path('audit.log')) };
+    this.#parts = { api, disks, credentials, etcd, caFile, audit: new AuditLog(path('audit.log')) };
     await this.#wait('the API server', () => this.#isServed());
+    if (this.options.isApiOnly === true) return;
     this.#addControllers(credentials, path, caFile);
     this.#addDriver(credentials, path, diskPort ?? 0);
     await this.#applyBasics();
@@ -551,6 +564,8 @@ interface Parts {
   readonly disks: Disks;
   readonly audit: AuditLog;
   readonly credentials: Credentials;
+  readonly etcd: string;
+  readonly caFile: string;
 }
 
 const sidecarFlags: Readonly<Record<Sidecar, readonly string[]>> = {
