@@ -20,7 +20,7 @@ import type {
   StorageClass,
   Volume,
 } from './objects.ts';
-import { type Ref, refKey } from './ref.ts';
+import type { Ref } from './ref.ts';
 import type { ResourceName } from './resources.ts';
 import { en, type Sentence, type Text, zh } from './text.ts';
 import { minutes } from './time.ts';
@@ -95,6 +95,7 @@ export class Cluster {
   readonly source: 'live' | 'files';
   readonly writesBackend: boolean;
   readonly #indexes = new Map<string, ReadonlyMap<string, unknown>>();
+  #events: ReadonlyMap<string, Grouped<ClusterEvent>> | undefined;
   readonly #uniques = new Map<string, ReadonlyMap<string, unknown>>();
   readonly #byName = new Map<string, ReadonlyMap<string, ReadonlyMap<string, unknown>>>();
   readonly #inUse = new Map<Node, ReadonlySet<string>>();
@@ -293,14 +294,12 @@ export class Cluster {
    * is owned by that pod.
    */
   podsOfClaim(claim: Pick<Claim, 'namespace' | 'name' | 'owners'>): readonly Pod[] {
-    const named = this.#many(
+    const named = this.#within(
       'pods by claim',
       this.objects.pods,
-      (pod) =>
-        pod.volumes.flatMap((volume) =>
-          volume.claimName === undefined ? [] : [`${pod.namespace ?? ''}\n${volume.claimName}`],
-        ),
-      `${claim.namespace ?? ''}\n${claim.name}`,
+      (pod) => pod.volumes.flatMap(({ claimName }) => claimName ?? []),
+      claim.namespace,
+      claim.name,
     );
     return named.filter((pod) =>
       pod.volumes.some(
@@ -364,19 +363,24 @@ export class Cluster {
   }
 
   snapshotsOfClaim(namespace: string, claimName: string): readonly Snapshot[] {
-    return this.#many(
+    return this.#within(
       'snapshots by source',
       this.objects.volumesnapshots,
-      (snapshot) =>
-        snapshot.sourceClaim === undefined ? [] : [`${snapshot.namespace ?? ''}\n${snapshot.sourceClaim}`],
-      `${namespace}\n${claimName}`,
+      ({ sourceClaim }) => (sourceClaim === undefined ? [] : [sourceClaim]),
+      namespace,
+      claimName,
     );
   }
 
   /** Events about one object, newest first. An event about another object of the same name (other uid) is not among them. */
   eventsOf(object: Ref): readonly ClusterEvent[] {
-    const all = this.#many('events by object', this.objects.events, (event) => [refKey(event.about)], refKey(object));
-    return all
+    this.#events ??= byNamespace(
+      this.objects.events,
+      ({ about }) => about.namespace,
+      ({ about }) => [about.name],
+    );
+    return itemsOf(this.#events.get(object.namespace ?? '')?.get(object.name))
+      .filter(({ about }) => about.kind === object.kind)
       .filter((event) => event.about.uid === '' || object.uid === null || event.about.uid === object.uid)
       .toSorted((a, b) => b.lastAt - a.lastAt);
   }
@@ -505,9 +509,23 @@ export class Cluster {
       map = groupBy(all, keysOf);
       this.#indexes.set(index, map);
     }
-    const found = map.get(key);
-    if (found === undefined) return [];
-    return found instanceof Several ? found.items : [found];
+    return itemsOf(map.get(key));
+  }
+
+  /** An index of namespaced objects by a name that they mention. */
+  #within<T extends ObjectMeta>(
+    index: string,
+    all: readonly T[],
+    namesIn: (item: T) => readonly string[],
+    namespace: string | null,
+    name: string,
+  ): readonly T[] {
+    let map = this.#indexes.get(index) as ReadonlyMap<string, Grouped<T>> | undefined;
+    if (!map) {
+      map = byNamespace(all, (item) => item.namespace, namesIn);
+      this.#indexes.set(index, map);
+    }
+    return itemsOf(map.get(namespace ?? '')?.get(name));
   }
 
   /** An index of one object for each key; of several the first. Most keys are unique, and a list for each costs memory. */
@@ -646,12 +664,38 @@ class Several<T> {
 function groupBy<T>(all: readonly T[], keysOf: (item: T) => readonly string[]): Grouped<T> {
   const map = new Map<string, T | Several<T>>();
   for (const item of all) {
-    for (const key of keysOf(item)) {
-      const present = map.get(key);
-      if (present === undefined) map.set(key, item);
-      else if (present instanceof Several) present.items.push(item);
-      else map.set(key, new Several(present, item));
-    }
+    for (const key of keysOf(item)) group(map, key, item);
   }
   return map;
+}
+
+/** Two levels, so that neither building the index nor a look-up makes a string: there are millions of events. */
+function byNamespace<T>(
+  all: readonly T[],
+  namespaceOf: (item: T) => string | null,
+  namesIn: (item: T) => readonly string[],
+): ReadonlyMap<string, Grouped<T>> {
+  const map = new Map<string, Map<string, T | Several<T>>>();
+  for (const item of all) {
+    const namespace = namespaceOf(item) ?? '';
+    let names = map.get(namespace);
+    if (!names) {
+      names = new Map();
+      map.set(namespace, names);
+    }
+    for (const name of namesIn(item)) group(names, name, item);
+  }
+  return map;
+}
+
+function group<T>(map: Map<string, T | Several<T>>, key: string, item: T): void {
+  const present = map.get(key);
+  if (present === undefined) map.set(key, item);
+  else if (present instanceof Several) present.items.push(item);
+  else map.set(key, new Several(present, item));
+}
+
+function itemsOf<T>(found: T | Several<T> | undefined): readonly T[] {
+  if (found === undefined) return [];
+  return found instanceof Several ? found.items : [found];
 }

@@ -1,12 +1,26 @@
-/** A large and healthy cluster as raw objects: claims in a hundred namespaces, each with its volume, attachment and pod. */
+/** A large cluster as raw objects: claims in a hundred namespaces, each with its volume, attachment and pod. */
 
 export type Raw = Readonly<Record<string, unknown>> & { readonly kind: string };
 
-const NODES = 200;
 const NAMESPACES = 100;
 const DRIVER = 'disk.csi.example.com';
+const DOWN_MS = 3_600_000;
+const OLD_POD_MS = 3_000_000;
 
-export function* fleet(claims: number, now: number): Generator<Raw> {
+export interface FleetOptions {
+  /** 200 unless said. */
+  readonly nodes?: number;
+  /** The first of them do not answer any more; each has lost its pods' replacements to its volumes. None unless said. */
+  readonly downNodes?: number;
+  /** So many claims, the last ones, are Terminating behind a pod that has ended. None unless said. */
+  readonly heldClaims?: number;
+  /** Events of each claim, volume, attachment and pod. None unless said. */
+  readonly eventsPerObject?: number;
+}
+
+/** Healthy unless the options say what is broken: then a share of the nodes, and a share of the claims. */
+export function* fleet(claims: number, now: number, options: FleetOptions = {}): Generator<Raw> {
+  const { nodes = 200, downNodes = 0, heldClaims = 0, eventsPerObject = 0 } = options;
   const at = (ms: number) => new Date(now - ms).toISOString().replace(/\.\d+Z$/, 'Z');
   const created = at(86_400_000);
   for (let i = 0; i < NAMESPACES; i += 1) {
@@ -35,21 +49,29 @@ export function* fleet(claims: number, now: number): Generator<Raw> {
     reclaimPolicy: 'Delete',
     volumeBindingMode: 'WaitForFirstConsumer',
   };
-  for (let i = 0; i < NODES; i += 1) {
+  for (let i = 0; i < nodes; i += 1) {
+    const isDown = i < downNodes;
     yield {
       apiVersion: 'v1',
       kind: 'Node',
       metadata: { name: `f${i}`, uid: `u-f${i}`, creationTimestamp: created },
-      spec: {},
+      spec: isDown
+        ? {
+            taints: [
+              { key: 'node.kubernetes.io/unreachable', effect: 'NoSchedule', timeAdded: at(DOWN_MS) },
+              { key: 'node.kubernetes.io/unreachable', effect: 'NoExecute', timeAdded: at(DOWN_MS) },
+            ],
+          }
+        : {},
       status: {
         conditions: [
           {
             type: 'Ready',
-            status: 'True',
-            reason: 'KubeletReady',
-            message: 'ok',
-            lastHeartbeatTime: at(10_000),
-            lastTransitionTime: created,
+            status: isDown ? 'Unknown' : 'True',
+            reason: isDown ? 'NodeStatusUnknown' : 'KubeletReady',
+            message: isDown ? 'Kubelet stopped posting node status.' : 'ok',
+            lastHeartbeatTime: at(isDown ? DOWN_MS : 10_000),
+            lastTransitionTime: isDown ? at(DOWN_MS) : created,
           },
         ],
       },
@@ -58,12 +80,18 @@ export function* fleet(claims: number, now: number): Generator<Raw> {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
       metadata: { name: `f${i}`, namespace: 'kube-node-lease', uid: `u-l${i}`, creationTimestamp: created },
-      spec: { holderIdentity: `f${i}`, leaseDurationSeconds: 40, renewTime: at(5000).replace('Z', '.000000Z') },
+      spec: {
+        holderIdentity: `f${i}`,
+        leaseDurationSeconds: 40,
+        renewTime: at(isDown ? DOWN_MS : 5000).replace('Z', '.000000Z'),
+      },
     };
   }
   for (let i = 0; i < claims; i += 1) {
     const namespace = `ns${i % NAMESPACES}`;
-    const node = `f${i % NODES}`;
+    const node = `f${i % nodes}`;
+    const isStranded = i % nodes < downNodes;
+    const isHeld = !isStranded && i >= claims - heldClaims;
     yield {
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
@@ -72,6 +100,7 @@ export function* fleet(claims: number, now: number): Generator<Raw> {
         namespace,
         uid: `u-c${i}`,
         creationTimestamp: created,
+        ...(isHeld ? { deletionTimestamp: at(DOWN_MS), deletionGracePeriodSeconds: 0 } : {}),
         finalizers: ['kubernetes.io/pvc-protection'],
       },
       spec: {
@@ -103,48 +132,156 @@ export function* fleet(claims: number, now: number): Generator<Raw> {
       },
       status: { phase: 'Bound' },
     };
-    yield {
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'VolumeAttachment',
-      metadata: { name: `va${i}`, uid: `u-va${i}`, creationTimestamp: created },
-      spec: { attacher: DRIVER, nodeName: node, source: { persistentVolumeName: `pv${i}` } },
-      status: { attached: true },
-    };
-    yield {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: {
-        name: `p${i}`,
+    // A pod that has ended keeps its claim, not its attachment.
+    if (!isHeld) {
+      yield {
+        apiVersion: 'storage.k8s.io/v1',
+        kind: 'VolumeAttachment',
+        metadata: { name: `va${i}`, uid: `u-va${i}`, creationTimestamp: created },
+        spec: { attacher: DRIVER, nodeName: node, source: { persistentVolumeName: `pv${i}` } },
+        status: { attached: true },
+      };
+    }
+    yield podOf(i, { name: `p${i}`, namespace, node, created }, isStranded ? at(OLD_POD_MS) : undefined, isHeld);
+    if (isStranded)
+      yield replacementOf(i, {
+        name: `r${i}`,
         namespace,
-        uid: `u-p${i}`,
-        creationTimestamp: created,
-        labels: { app: 'web' },
-        ownerReferences: [
-          { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: `u-rs${i % NAMESPACES}`, controller: true },
-        ],
-      },
-      spec: {
-        nodeName: node,
-        containers: [{ name: 'c', image: 'c' }],
-        volumes: [{ name: 'data', persistentVolumeClaim: { claimName: `c${i}` } }],
-      },
-      status: {
-        phase: 'Running',
-        conditions: [
-          { type: 'PodScheduled', status: 'True', lastTransitionTime: created },
-          { type: 'Ready', status: 'True', lastTransitionTime: created },
-        ],
-        containerStatuses: [
-          {
-            name: 'c',
-            image: 'c',
-            imageID: '',
-            ready: true,
-            restartCount: 0,
-            state: { running: { startedAt: created } },
-          },
-        ],
-      },
-    };
+        node: `f${downNodes + (i % (nodes - downNodes))}`,
+        created: at(OLD_POD_MS),
+      });
+    for (let no = 0; no < eventsPerObject; no += 1) {
+      for (const [kind, name] of [
+        ['PersistentVolumeClaim', `c${i}`],
+        ['PersistentVolume', `pv${i}`],
+        ['VolumeAttachment', `va${i}`],
+        ['Pod', `p${i}`],
+      ] as const) {
+        yield eventOf(kind, kind === 'PersistentVolumeClaim' || kind === 'Pod' ? namespace : undefined, name, no, at);
+      }
+    }
   }
+}
+
+interface Placed {
+  readonly name: string;
+  readonly namespace: string;
+  readonly node: string;
+  readonly created: string;
+}
+
+/** Runs, or stands as the last word of a node that does not answer, or has ended and still names its claim. */
+function podOf(
+  i: number,
+  { name, namespace, node, created }: Placed,
+  deletedAt: string | undefined,
+  isEnded: boolean,
+): Raw {
+  const ready = deletedAt === undefined && !isEnded ? 'True' : 'False';
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace,
+      uid: `u-${name}`,
+      creationTimestamp: created,
+      ...(deletedAt === undefined ? {} : { deletionTimestamp: deletedAt, deletionGracePeriodSeconds: 30 }),
+      labels: { app: 'web' },
+      ownerReferences: ownersOf(i),
+    },
+    spec: specOf(i, node),
+    status: {
+      phase: isEnded ? 'Succeeded' : 'Running',
+      conditions: [
+        { type: 'PodScheduled', status: 'True', lastTransitionTime: created },
+        { type: 'Ready', status: ready, lastTransitionTime: created },
+      ],
+      containerStatuses: [
+        {
+          name: 'c',
+          image: 'c',
+          imageID: '',
+          ready: ready === 'True',
+          restartCount: 0,
+          state: isEnded
+            ? { terminated: { exitCode: 0, reason: 'Completed', startedAt: created, finishedAt: created } }
+            : { running: { startedAt: created } },
+        },
+      ],
+    },
+  };
+}
+
+/** Waits on another node for the volume of a pod that a dead node keeps. */
+function replacementOf(i: number, { name, namespace, node, created }: Placed): Raw {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace,
+      uid: `u-${name}`,
+      creationTimestamp: created,
+      labels: { app: 'web' },
+      ownerReferences: ownersOf(i),
+    },
+    spec: specOf(i, node),
+    status: {
+      phase: 'Pending',
+      conditions: [
+        { type: 'PodScheduled', status: 'True', lastTransitionTime: created },
+        { type: 'Ready', status: 'False', reason: 'ContainersNotReady', lastTransitionTime: created },
+      ],
+      containerStatuses: [
+        {
+          name: 'c',
+          image: 'c',
+          imageID: '',
+          ready: false,
+          restartCount: 0,
+          state: { waiting: { reason: 'ContainerCreating' } },
+        },
+      ],
+    },
+  };
+}
+
+function ownersOf(i: number): readonly object[] {
+  return [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: 'web', uid: `u-rs${i % NAMESPACES}`, controller: true }];
+}
+
+function specOf(i: number, nodeName: string): object {
+  return {
+    nodeName,
+    containers: [{ name: 'c', image: 'c' }],
+    volumes: [{ name: 'data', persistentVolumeClaim: { claimName: `c${i}` } }],
+  };
+}
+
+function eventOf(
+  kind: string,
+  namespace: string | undefined,
+  name: string,
+  no: number,
+  at: (ms: number) => string,
+): Raw {
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: {
+      name: `${name}.${no}`,
+      namespace: namespace ?? 'default',
+      uid: `u-e-${name}-${no}`,
+      creationTimestamp: at((no + 1) * 60_000),
+    },
+    involvedObject: { kind, name, uid: `u-${name}`, ...(namespace === undefined ? {} : { namespace }) },
+    reason: 'Synced',
+    message: `step ${no} of ${name} was done`,
+    type: 'Normal',
+    count: 1,
+    firstTimestamp: at((no + 1) * 60_000),
+    lastTimestamp: at((no + 1) * 60_000),
+    source: { component: 'a-controller' },
+  };
 }

@@ -2,13 +2,17 @@
  * The promises about speed and size, measured. Prints one JSON line for each figure: `name`, `value`, `unit`, `target`
  * and whether it was met; the first line says on what machine and under what load. `--only NAME` measures one part.
  */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setInterval, setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { diagnose, needsOf } from '../../src/diagnose.ts';
 import { Cluster } from '../../src/domain/cluster.ts';
+import type { ScopeRef } from '../../src/domain/scope.ts';
 import { openOneReader } from '../../src/kube/clusters.ts';
 import { parseObjects } from '../../src/kube/parse.ts';
 import { resourceTable } from '../../src/playground/cluster/kinds.ts';
@@ -41,22 +45,10 @@ function core(): void {
   const now = Date.parse('2026-11-30T12:00:00Z');
   const measure = (claims: number, times: number) => {
     const { objects } = parseObjects(fleet(claims, now));
-    return medianOf(times, () => {
-      const began = performance.now();
-      const cluster = new Cluster({
-        identity: { name: 'fleet', uid: 'u' },
-        now,
-        objects,
-        unread: [],
-        podCoverage: { kind: 'all' },
-        source: 'live',
-      });
-      const report = diagnose(cluster, { kind: 'Cluster' }, catalogue, COST);
-      const took = performance.now() - began;
-      if (report.findings.some(({ severity }) => severity !== 'info'))
-        throw new Error(`the healthy fleet has findings: ${JSON.stringify(report.findings[0])}`);
-      return took;
-    });
+    const { findings } = diagnose(snapshotOf(objects, now), WHOLE, catalogue, COST);
+    if (findings.some(({ severity }) => severity !== 'info'))
+      throw new Error(`the healthy fleet has findings: ${JSON.stringify(findings[0])}`);
+    return medianOf(times, () => timeOf(() => snapshotOf(objects, now), WHOLE));
   };
   measure(1000, 20);
   const tiny = measure(1000, 11);
@@ -69,6 +61,113 @@ function core(): void {
   tell('core-growth-exponent', Math.log10(large / tiny) / 2, '1', 1.1);
   tell('core-growth-exponent-10k-to-100k', Math.log10(large / small), '1');
 }
+
+/** The same with a share of it broken: 10,000 of each on 500 nodes, 5 of them down, 100 claims held by pods that have ended. */
+function broken(): void {
+  const now = Date.parse('2026-11-30T12:00:00Z');
+  const { objects } = parseObjects(fleet(10_000, now, BROKEN));
+  const cluster = snapshotOf(objects, now);
+  const report = diagnose(cluster, WHOLE, catalogue, COST);
+  const down = report.findings.filter(({ fault }) => fault === 'multi-attach-node-down').length;
+  const held = report.findings.filter(({ fault }) => fault === 'claim-held-by-finished-pod').length;
+  if (down !== BROKEN.downNodes || held !== BROKEN.heldClaims)
+    throw new Error(`the broken fleet has ${down} nodes and ${held} claims found`);
+  if (report.unexplained.length > 0) throw new Error(`unexplained: ${JSON.stringify(report.unexplained[0])}`);
+  const whole = medianOf(7, () => timeOf(() => snapshotOf(objects, now), WHOLE));
+  tell('broken-diagnose-10k', whole, 'ms', 1000, { findings: report.findings.length });
+  for (const [kind, namespace, name] of [
+    ['PersistentVolumeClaim', 'ns99', 'c9999'],
+    ['Pod', 'ns0', 'r0'],
+    ['Node', null, 'f0'],
+  ] as const) {
+    const one = medianOf(7, () => timeOf(() => cluster, { kind, namespace, name }));
+    tell(`broken-targeted-${kind.toLowerCase()}`, one, 'ms', 100);
+  }
+}
+
+/** Ten events an object: they cost a factor, and change the exponent by nothing. */
+function events(): void {
+  const now = Date.parse('2026-11-30T12:00:00Z');
+  const exponentOf = (eventsPerObject: number) => {
+    const [small, large] = [3000, 30_000].map((claims) => {
+      const { objects } = parseObjects(fleet(claims, now, { eventsPerObject }));
+      return medianOf(7, () => timeOf(() => snapshotOf(objects, now), WHOLE));
+    });
+    return { exponent: Math.log10((large ?? 0) / (small ?? 1)), large };
+  };
+  exponentOf(0);
+  const without = exponentOf(0);
+  const with10 = exponentOf(10);
+  tell('events-none-30k', without.large ?? 0, 'ms', undefined, { exponent: without.exponent });
+  tell('events-ten-30k', with10.large ?? 0, 'ms', undefined, { exponent: with10.exponent });
+  tell('events-exponent-change', with10.exponent - without.exponent, '1', 0.05);
+}
+
+/** The command line on saved files, as whole processes: the broken fleet, and one small incident. */
+async function files(dir: string): Promise<void> {
+  const now = Date.parse('2026-11-30T12:00:00Z');
+  const folder = join(dir, 'saved');
+  await mkdir(folder);
+  const byKind = Map.groupBy(fleet(10_000, now, BROKEN), ({ kind }) => kind);
+  for (const [kind, items] of byKind) {
+    await writeFile(join(folder, `${kind}.json`), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  }
+  const args = ['diagnose', '--output', 'json', '--now', new Date(now).toISOString(), '--snapshot'];
+  const large = await runCommand([...args, folder]);
+  tell('files-10k-memory', large.residentBytes / MB, 'MB', 400);
+  tell('files-10k-process', large.milliseconds, 'ms', undefined, { code: large.code });
+  const incident = fileURLToPath(
+    new URL('../recorded/c1-multi-attach-dead-node-deployment/fault.yaml', import.meta.url),
+  );
+  const small = [];
+  for (let no = 0; no < 5; no += 1) small.push((await runCommand([...args, incident])).milliseconds);
+  tell('files-small-process', percentile(small, 0.5), 'ms', 500);
+}
+
+const BROKEN = { nodes: 500, downNodes: 5, heldClaims: 100 };
+
+const WHOLE = { kind: 'Cluster' } as const;
+
+/** Indexes, faults and offers, in milliseconds. */
+function timeOf(make: () => Cluster, scope: ScopeRef): number {
+  const began = performance.now();
+  diagnose(make(), scope, catalogue, COST);
+  return performance.now() - began;
+}
+
+function snapshotOf(objects: Cluster['objects'], now: number): Cluster {
+  return new Cluster({
+    identity: { name: 'fleet', uid: 'u' },
+    now,
+    objects,
+    unread: [],
+    podCoverage: { kind: 'all' },
+    source: 'live',
+  });
+}
+
+/** One word of the command line: its time, and the most memory that it had. */
+async function runCommand(
+  args: readonly string[],
+): Promise<{ readonly code: number | null; readonly milliseconds: number; readonly residentBytes: number }> {
+  const began = performance.now();
+  const child = spawn(process.execPath, [COMMAND, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
+  const watch = new AbortController();
+  let most = 0;
+  const watching = (async () => {
+    for await (const _ of setInterval(20, undefined, { signal: watch.signal })) {
+      const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
+      most = Math.max(most, Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024);
+    }
+  })().catch(() => undefined);
+  await once(child, 'exit');
+  const milliseconds = performance.now() - began;
+  watch.abort();
+  await watching;
+  return { code: child.exitCode, milliseconds, residentBytes: most };
+}
+
+const COMMAND = fileURLToPath(new URL('../../bin/k8s-storage.mjs', import.meta.url));
 
 /** A targeted diagnosis over HTTP, of a cluster with 10,000 claims in 100 namespaces. */
 async function targeted(dir: string): Promise<void> {
@@ -279,6 +378,9 @@ async function thread(): Promise<void> {
 
 const parts: Readonly<Record<string, (dir: string) => Promise<void> | void>> = {
   core,
+  broken,
+  events,
+  files,
   targeted,
   start,
   ack,
