@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { delayedClaims } from '../domain/capacity.ts';
 import { SELECTED_NODE } from '../domain/claim.ts';
 import { Cluster, type ClusterIdentity, type ClusterInput, type PodCoverage, type Unread } from '../domain/cluster.ts';
 import { podsOfWorkload, sidecars } from '../domain/csi.ts';
@@ -391,7 +392,7 @@ class Reading implements Meter {
       case 'volumesnapshotclasses':
         return chain.snapshots.length > 0 || chain.claims.some(isRestore) || this.#mayCopyFirst(chain);
       case 'csistoragecapacities':
-        return chain.pods.some((pod) => isUnscheduled(pod) && this.#usesUnbound(pod));
+        return chain.pods.some((pod) => isUnscheduled(pod) && delayedClaims(pod, this.#partial()).length > 0);
       case 'resourcequotas':
         return this.#isMissingAsked() || this.#lacksClaim(chain);
       case 'mutatingwebhookconfigurations':
@@ -474,12 +475,6 @@ class Reading implements Meter {
 
   async #readDriverWorkloads(): Promise<void> {
     if (this.#isForDriver(this.#chain())) await this.#listAll(driverWorkloads);
-  }
-
-  #usesUnbound(pod: Pod): boolean {
-    return this.#partial()
-      .claimsOfPod(pod)
-      .some(({ claim }) => claim?.phase === 'Pending');
   }
 
   /** What the components said about the chain: errors of its objects, and events about them. */

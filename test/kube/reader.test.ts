@@ -336,6 +336,13 @@ describe('what a targeted read asks for besides', () => {
     ];
   };
   const driverKinds = ['deployments', 'statefulsets', 'daemonsets'];
+  const waitingClass = (storageCapacity: boolean) => [
+    object('storage.k8s.io/v1', 'StorageClass', 'fast', undefined, {
+      provisioner: 'd',
+      volumeBindingMode: 'WaitForFirstConsumer',
+    }),
+    object('storage.k8s.io/v1', 'CSIDriver', 'd', undefined, { spec: { storageCapacity } }),
+  ];
   const rights = ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'];
   const hooks = ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'];
 
@@ -378,9 +385,9 @@ describe('what a targeted read asks for besides', () => {
       kinds: ['namespaces/shop/volumesnapshots', 'volumesnapshotcontents', 'volumesnapshotclasses'],
     },
     {
-      what: 'a pod without a node has an unbound claim',
+      what: 'a pod without a node has an unbound claim, and the driver publishes its room',
       scope: podP,
-      objects: [pendingClaim(), podOf('p')],
+      objects: [pendingClaim(), podOf('p'), ...waitingClass(true)],
       kinds: ['csistoragecapacities'],
     },
     {
@@ -454,6 +461,29 @@ describe('what a targeted read asks for besides', () => {
     const event = said('Pod', 'pod-p', 'pods "pod-p" is forbidden: exceeded quota: q, requested: x');
     const { seen } = await read(podP, [system, podOf('p'), pendingClaim(), event]);
     for (const kind of rights) expect(asked(seen)).not.toContain(kind);
+  });
+
+  it('what a refusal needs fits into the budget: a driver that publishes no room is not asked for any', async () => {
+    const refused = {
+      ...said(
+        'PersistentVolumeClaim',
+        'p',
+        'error getting secret k in namespace shop: secrets "k" is forbidden: User "u" cannot get resource "secrets" in API group "" in the namespace "shop"',
+      ),
+      reason: 'ProvisioningFailed',
+    };
+    const { seen, cluster } = await read(claimP, [
+      system,
+      node('n1', 'True'),
+      csiNode('n1'),
+      ...waitingClass(false),
+      pendingClaim(),
+      podOf('p'),
+      refused,
+    ]);
+    expect(asked(seen)).not.toContain('csistoragecapacities');
+    for (const kind of rights) expect(asked(seen)).toContain(kind);
+    expect(cluster.unread.filter(({ resource }) => resource !== 'backendvolumes')).toEqual([]);
   });
 
   it('what falls out of the budget is unread, and the pods that were read still count', async () => {
