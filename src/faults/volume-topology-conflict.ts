@@ -99,7 +99,8 @@ export const volumeTopologyConflict = defineFault<'volume-topology-conflict', Fa
     const judged = new Map<string, Group | undefined>();
     const places = new Places(cluster);
     for (const pod of scope.pods) {
-      const volumes = boundVolumes(pod, cluster);
+      // The other volumes of a pod that only shares a claim with the scope are not on the chain, and may not be read.
+      const volumes = boundVolumes(pod, cluster).filter((volume) => scope.has(volume.ref));
       if (volumes.length === 0 || isLocalVolumeLost(volumes, places, cluster)) continue;
       const key = keyOf(pod, volumes);
       if (!judged.has(key)) judged.set(key, toGroup(pod, volumes, places, cluster));
@@ -107,7 +108,7 @@ export const volumeTopologyConflict = defineFault<'volume-topology-conflict', Fa
     }
     const groups = [...judged.values()].filter((group) => group !== undefined);
     for (const [first, ...more] of Map.groupBy(groups, troubleKey).values())
-      if (first) yield toFinding(merge(first, more), cluster);
+      if (first) yield toFinding(merge(first, more), cluster, scope);
   },
 });
 
@@ -275,9 +276,9 @@ function constraintOf(pod: Pod, selected: readonly Node[]): string {
     : 'its required node affinity excludes those nodes';
 }
 
-function toFinding(group: Group, cluster: Cluster): FindingDraft<Facts> {
+function toFinding(group: Group, cluster: Cluster, scope: Scope): FindingDraft<Facts> {
   const { reason, inReach, constraint, leftMs, first, pods } = group;
-  const volumes = volumesOf(group, cluster);
+  const volumes = volumesOf(group, cluster).filter((volume) => scope.has(volume.ref));
   const conflict = { ...group, volumes };
   const claims = pods.flatMap((pod) => cluster.claimsOfPod(pod).flatMap(({ claim }) => claim ?? []));
   return {
