@@ -13,7 +13,7 @@ import type { Bed } from './bed.ts';
 export function backendOf(bed: Bed, now: () => number): BackendAccess {
   const read = async (disk: DiskVolume) =>
     toVolume(disk, {
-      clusterId: disk.tags['cluster'] === bed.name ? await bed.uid() : '',
+      clusterId: disk.tags[`kubernetes.io/cluster/${bed.name}`] === 'owned' ? await bed.uid() : '',
       seenAt: now(),
       snapshots: bed.disks.taken.get(disk.handle) ?? [],
     });

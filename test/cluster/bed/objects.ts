@@ -231,3 +231,29 @@ function metaOf(path: string): { readonly name: string; readonly namespace: stri
   if (!namespaceName || !name) throw new Error(`say NAMESPACE/NAME instead of ${path}`);
   return { namespace: namespaceName, name };
 }
+
+/** `snapshotClass('daily')` of the bed's driver; needs a bed with `snapshots`. */
+export function snapshotClass(name: string, more: Readonly<Record<string, unknown>> = {}): Manifest {
+  return {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshotClass',
+    metadata: { name },
+    driver: DRIVER,
+    deletionPolicy: 'Delete',
+    ...more,
+  };
+}
+
+/** `snapshot('shop/monday', { of: 'data', className: 'daily' })`: a VolumeSnapshot of a claim. */
+export function snapshot(path: string, options: { readonly of: string; readonly className?: string }): Manifest {
+  const { of: persistentVolumeClaimName, className } = options;
+  return {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshot',
+    metadata: metaOf(path),
+    spec: {
+      source: { persistentVolumeClaimName },
+      ...(className === undefined ? {} : { volumeSnapshotClassName: className }),
+    },
+  };
+}
