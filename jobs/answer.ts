@@ -3,7 +3,8 @@ import { absurd } from '../src/domain/errors.ts';
 import type { Incident } from '../src/domain/incident.ts';
 import { isTerminal } from '../src/domain/plan.ts';
 import { incidentIn, planIn } from '../src/domain/spoken.ts';
-import { en, type Language, type Text, textIn, zh } from '../src/domain/text.ts';
+import { en, type Text, textIn, zh } from '../src/domain/text.ts';
+import type { Locale } from '../src/locales/en.ts';
 import {
   auditAnswer,
   commandsAnswer,
@@ -27,7 +28,7 @@ export async function answer({ id, request }: Intake<'ask'>, deps: Deps, signal:
 }
 
 /** What is said, in the language of whoever reads it. */
-type Said = (language: Language) => Whisper;
+type Said = (t: Locale) => Whisper;
 
 async function answerOf(request: Intake<'ask'>['request'], deps: Deps): Promise<Said> {
   switch (request.topic) {
@@ -36,22 +37,27 @@ async function answerOf(request: Intake<'ask'>['request'], deps: Deps): Promise<
         ? allStatus(deps)
         : ofIncident(request, deps, async (incident) => {
             const plans = await deps.store.plansOfIncident(incident.id);
-            return (language) =>
+            return (t) =>
               incidentAnswer(
-                incidentIn(incident, language),
-                plans.map((plan) => planIn(plan, language)),
+                incidentIn(incident, t.language),
+                plans.map((plan) => planIn(plan, t.language)),
+                t,
               );
           });
     case 'incidents': {
       const incidents = await deps.store.listIncidents({ onlyOpen: true, limit: MOST_INCIDENTS });
-      return (language) => incidentsAnswer(incidents.map((incident) => incidentIn(incident, language)));
+      return (t) =>
+        incidentsAnswer(
+          incidents.map((incident) => incidentIn(incident, t.language)),
+          t,
+        );
     }
     case 'audit':
       return audit(request, deps);
     case 'evidence':
-      return ofIncident(request, deps, (incident) => (language) => evidenceAnswer(incidentIn(incident, language)));
+      return ofIncident(request, deps, (incident) => (t) => evidenceAnswer(incidentIn(incident, t.language), t));
     case 'commands':
-      return ofIncident(request, deps, (incident) => (language) => commandsAnswer(incidentIn(incident, language)));
+      return ofIncident(request, deps, (incident) => (t) => commandsAnswer(incidentIn(incident, t.language), t));
     default:
       return absurd(request.topic);
   }
@@ -66,12 +72,15 @@ async function allStatus(deps: Deps): Promise<Said> {
     if (pause) pauses.push({ cluster, ...pause });
   }
   const running = plans.filter((plan) => !isTerminal(plan.state));
-  return (language) =>
-    statusAnswer({
-      incidents: incidents.map((incident) => incidentIn(incident, language)),
-      plans: running.map((plan) => planIn(plan, language)),
-      pauses,
-    });
+  return (t) =>
+    statusAnswer(
+      {
+        incidents: incidents.map((incident) => incidentIn(incident, t.language)),
+        plans: running.map((plan) => planIn(plan, t.language)),
+        pauses,
+      },
+      t,
+    );
 }
 
 /** An incident by its id, else the one of the thread in which it was asked. */
@@ -100,7 +109,7 @@ async function audit(request: Intake<'ask'>['request'], deps: Deps): Promise<Sai
   const incident = await findIncident(request, deps);
   if (incident) {
     const events = await deps.store.auditOf({ incident: incident.id, limit: MOST_EVENTS });
-    return () => auditAnswer(incident.id, events);
+    return (t) => auditAnswer(incident.id, events, t);
   }
   if (about === null) {
     return sentence({
@@ -109,9 +118,9 @@ async function audit(request: Intake<'ask'>['request'], deps: Deps): Promise<Sai
     });
   }
   const events = await deps.store.auditOf({ object: about, limit: MOST_EVENTS });
-  return () => auditAnswer(about, events);
+  return (t) => auditAnswer(about, events, t);
 }
 
 function sentence(text: Text): Said {
-  return (language) => sentenceAnswer(textIn(text, language));
+  return (t) => sentenceAnswer(textIn(text, t.language), t);
 }

@@ -1,7 +1,7 @@
 import type { Deps } from '../src/deps.ts';
 import { whyNotEligible } from '../src/domain/approval.ts';
 import { absurd } from '../src/domain/errors.ts';
-import { describeScope } from '../src/domain/scope.ts';
+import { scopeInWords } from '../src/domain/scope.ts';
 import { duration, en, type Text, zh } from '../src/domain/text.ts';
 import { joinedAnswer } from '../src/slack/views/answers.ts';
 import { answer } from './answer.ts';
@@ -78,7 +78,7 @@ async function openIncident({ id, request }: Intake<'diagnose'>, deps: Deps, sig
   }
   const { url } = await deps.chat.identity(signal);
   const { thread } = incident;
-  await tell(deps, request, () => joinedAnswer(url, incident.channel, thread), signal);
+  await tell(deps, request, (t) => joinedAnswer(url, incident.channel, thread, t), signal);
 }
 
 function onlyCluster(deps: Deps): string | undefined {
@@ -145,7 +145,7 @@ async function muteOrUnmute(
     await deps.store.finishRequest(id);
     return whisper(deps, request, mayNot ?? { en: 'There is no such cluster.', zh: '没有这个集群。' }, signal);
   }
-  const about = describeScope(request.scope);
+  const about = scopeInWords(request.scope);
   const input = { inboxId: id, cluster, scope: request.scope, actor: request.user };
   if (request.kind === 'mute') {
     await deps.store.mute({ ...input, forMs: request.forMs });

@@ -6,6 +6,8 @@ import { isOver } from '../src/domain/incident.ts';
 import { canonicalText } from '../src/domain/report.ts';
 import { incidentIn, planIn, type SpokenIncident, type SpokenPlan } from '../src/domain/spoken.ts';
 import type { Language } from '../src/domain/text.ts';
+import type { Locale } from '../src/locales/en.ts';
+import { locales } from '../src/locales/index.ts';
 import type { Chat, ChatMessage, Clock, PostedMessage, Queue, Store } from '../src/ports.ts';
 import { findingGone, findingMessages, type Pictures } from '../src/slack/views/findings.ts';
 import { type About, incidentMessage } from '../src/slack/views/incident.ts';
@@ -106,16 +108,17 @@ async function bringUpToDate(
   deps: RefreshDeps,
   signal: AbortSignal,
 ): Promise<readonly FindingChain[]> {
+  const t = locales[language];
   const plans = (await deps.store.plansOfIncident(incident.id)).map((plan) => planIn(plan, language));
   const posted = new Map((await deps.store.findMessages(incident.id)).map((message) => [message.key, message]));
-  const message = incidentMessage(incident, plans, await aboutOf(incident, deps, signal));
+  const message = incidentMessage(incident, plans, t, await aboutOf(incident, deps, signal));
   const head = await show({ key: HEAD, message }, null, incident, posted, deps, signal);
   if (incident.thread === null) {
     await deps.store.recordThread(incident.id, head.ts, head.channel);
     await deps.store.clearChannelTrouble(incident.channel);
   }
   const { known, missing } = await findPictures(incident, deps);
-  for (const wanted of replies(incident, plans, [...posted.keys()], known))
+  for (const wanted of replies(incident, plans, [...posted.keys()], known, t))
     await show(wanted, head.ts, incident, posted, deps, signal, pausesMs);
   return missing;
 }
@@ -154,10 +157,11 @@ function replies(
   plans: readonly SpokenPlan[],
   postedKeys: readonly string[],
   pictures: Pictures,
+  t: Locale,
 ): readonly Wanted[] {
   const isDone = isOver(incident.state);
-  const plain = new Map(isDone ? [] : findingMessages(incident, plans).map(({ key, message }) => [key, message]));
-  const findings = (isDone ? [] : findingMessages(incident, plans, pictures)).map(({ key, finding, message }) => {
+  const plain = new Map(isDone ? [] : findingMessages(incident, plans, t).map(({ key, message }) => [key, message]));
+  const findings = (isDone ? [] : findingMessages(incident, plans, t, pictures)).map(({ key, finding, message }) => {
     const without = plain.get(key);
     return { key, message, ...(without && pictures.has(finding.id) ? { plain: without } : {}) };
   });
@@ -165,8 +169,8 @@ function replies(
   const gone = postedKeys.filter((key) => key.startsWith('finding/') && !present.has(key));
   return [
     ...findings,
-    ...gone.map((key) => ({ key, message: findingGone(incident, describeKey(key)) })),
-    ...plans.filter(isWorthAMessage).map((plan) => ({ key: `plan/${plan.id}`, message: planMessage(plan) })),
+    ...gone.map((key) => ({ key, message: findingGone(incident, describeKey(key), t) })),
+    ...plans.filter(isWorthAMessage).map((plan) => ({ key: `plan/${plan.id}`, message: planMessage(plan, t) })),
   ];
 }
 

@@ -3,6 +3,8 @@ import { languageOf } from '../src/domain/approval.ts';
 import { Refused, Transient, Uncertain } from '../src/domain/errors.ts';
 import type { Request } from '../src/domain/inbox.ts';
 import { en, type Language, type Sentence, type Text, textIn, zh } from '../src/domain/text.ts';
+import type { Locale } from '../src/locales/en.ts';
+import { locales } from '../src/locales/index.ts';
 import type { Chat, Log, Store } from '../src/ports.ts';
 import { sentenceAnswer, type Whisper } from '../src/slack/views/answers.ts';
 
@@ -25,19 +27,19 @@ export function whisper(
   text: Sentence,
   signal: AbortSignal,
 ): Promise<void> {
-  return tell(deps, to, (language) => sentenceAnswer(textIn(text, language)), signal);
+  return tell(deps, to, (t) => sentenceAnswer(textIn(text, t.language), t), signal);
 }
 
 /** Tells one person something in their own language. */
 export async function tell(
   deps: Pick<Deps, 'chat' | 'log' | 'settings'>,
   to: Listener,
-  message: (language: Language) => Whisper,
+  message: (t: Locale) => Whisper,
   signal: AbortSignal,
 ): Promise<void> {
   try {
     const language = await languageFor(to.user, deps, signal);
-    await deps.chat.whisper(to.channel, to.user, to.thread ?? null, message(language), signal);
+    await deps.chat.whisper(to.channel, to.user, to.thread ?? null, message(locales[language]), signal);
   } catch (error) {
     if (!(error instanceof Refused || error instanceof Transient || error instanceof Uncertain)) throw error;
     deps.log.info('could not tell somebody something', { user: to.user, reason: error.message });
@@ -88,11 +90,11 @@ export async function tellChannelTrouble(
     const text = textIn(
       {
         en: en`I cannot write to the channel ${channel}: ${why}. Incidents wait, and are told there once I can.`,
-        zh: zh`我无法在频道 ${channel} 中发言：${why}。事件会等待，等我可以发言后再在那里告知。`,
+        zh: zh`我无法在频道 ${channel} 中发言：${why}。事故会等待，等我可以发言后再在那里告知。`,
       },
       language,
     );
-    await deps.chat.post(admin, null, { ...sentenceAnswer(text), metadata: noticeMetadata }, signal);
+    await deps.chat.post(admin, null, { ...sentenceAnswer(text, locales[language]), metadata: noticeMetadata }, signal);
   } catch (error) {
     if (!(error instanceof Refused || error instanceof Transient || error instanceof Uncertain)) throw error;
     deps.log.warn('could not tell the admin something', { admin, reason: error.message });

@@ -9,6 +9,7 @@ import { findResourceOfKind, findResourceOfWord, type ResourceName, resourceName
 import type { ScopeRef } from '../domain/scope.ts';
 import { reportIn, type SpokenReport } from '../domain/spoken.ts';
 import { type Language, languages } from '../domain/text.ts';
+import { locales } from '../locales/index.ts';
 import { type CliDeps, Exit } from './deps.ts';
 import { renderMarkdown, renderText } from './render.ts';
 import { parseScope, requireScope } from './scope.ts';
@@ -135,9 +136,9 @@ function print(report: SpokenReport, { output, language }: DiagnoseOptions, cata
     case 'json':
       return `${JSON.stringify(toJson(report), null, 2)}\n`;
     case 'markdown':
-      return renderMarkdown(report, catalogue, language);
+      return renderMarkdown(report, catalogue, locales[language]);
     case 'text':
-      return renderText(report, catalogue, language);
+      return renderText(report, catalogue, locales[language]);
     default:
       return absurd(output);
   }

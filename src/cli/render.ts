@@ -1,89 +1,87 @@
 import type { Catalogue } from '../diagnose.ts';
 import { describeRef } from '../domain/ref.ts';
-import { proofs } from '../domain/remediation.ts';
 import { isClear, isTrouble } from '../domain/report.ts';
 import type { SpokenFinding, SpokenOffer, SpokenReport } from '../domain/spoken.ts';
-import { type Language, textIn } from '../domain/text.ts';
-import { duration } from '../domain/time.ts';
+import { textIn } from '../domain/text.ts';
 import type { PlannedWrite } from '../domain/write.ts';
+import type { Locale } from '../locales/en.ts';
 
 const WIDTH = 100;
+const MOST_NAMES = 8;
 
 /** A report for a terminal: the cause first, then what proves it and what can be done about it. */
-export function renderText(report: SpokenReport, catalogue: Catalogue, language: Language): string {
-  const blocks = [heading(report), verdictOf(report)];
+export function renderText(report: SpokenReport, catalogue: Catalogue, t: Locale): string {
+  const blocks = [heading(report, t), verdictOf(report, t)];
   report.findings.forEach((finding, i) => {
-    blocks.push(findingText(finding, i + 1, report, catalogue, language));
+    blocks.push(findingText(finding, i + 1, report, catalogue, t));
   });
   if (report.unexplained.length > 0) {
-    const lines = report.unexplained.map(({ object, says }) => bullet(`${describeRef(object)}: ${says}`));
-    blocks.push(['NOT WELL, AND NO FINDING EXPLAINS IT', ...lines].join('\n'));
+    const lines = report.unexplained.map(({ object, says }) =>
+      bullet(t.terminal.evidenceLine(describeRef(object), says)),
+    );
+    blocks.push([t.terminal.notExplained, ...lines].join('\n'));
   }
   if (report.unknown.length > 0) {
     const lines = groupUnknown(report).map(({ reason, faults }) =>
-      bullet(`${reason} (so not decided: ${faults.join(', ')})`),
+      bullet(t.terminal.soNotDecided(reason, t.list(faults))),
     );
-    blocks.push(['COULD NOT BE DECIDED', ...lines].join('\n'));
+    blocks.push([t.terminal.notDecided, ...lines].join('\n'));
   }
-  blocks.push(costOf(report));
+  blocks.push(costOf(report, t));
   return `${blocks.map(clean).join('\n\n')}\n`;
 }
 
 /** The same for an issue or a chat that knows Markdown. */
-export function renderMarkdown(report: SpokenReport, catalogue: Catalogue, language: Language): string {
-  const parts = [`# ${plain(heading(report))}`, plain(verdictOf(report))];
+export function renderMarkdown(report: SpokenReport, catalogue: Catalogue, t: Locale): string {
+  const parts = [`# ${plain(heading(report, t))}`, plain(verdictOf(report, t))];
   report.findings.forEach((finding, i) => {
-    parts.push(findingMarkdown(finding, i + 1, report, catalogue, language));
+    parts.push(findingMarkdown(finding, i + 1, report, catalogue, t));
   });
   if (report.unexplained.length > 0) {
     parts.push(
-      '## Not well, and no finding explains it',
-      report.unexplained.map(({ object, says }) => `- ${code(describeRef(object))}: ${plain(says)}`).join('\n'),
+      `## ${t.terminal.notExplainedTitle}`,
+      report.unexplained
+        .map(({ object, says }) => `- ${t.terminal.evidenceLine(code(describeRef(object)), plain(says))}`)
+        .join('\n'),
     );
   }
   if (report.unknown.length > 0) {
     parts.push(
-      '## Could not be decided',
+      `## ${t.terminal.notDecidedTitle}`,
       groupUnknown(report)
-        .map(({ reason, faults }) => `- ${plain(reason)} (so not decided: ${faults.map(code).join(', ')})`)
+        .map(({ reason, faults }) => `- ${t.terminal.soNotDecided(plain(reason), t.list(faults.map(code)))}`)
         .join('\n'),
     );
   }
-  parts.push(plain(costOf(report)));
+  parts.push(plain(costOf(report, t)));
   return `${parts.map(clean).join('\n\n')}\n`;
 }
 
-function heading(report: SpokenReport): string {
+function heading(report: SpokenReport, t: Locale): string {
   const { kind, namespace, name } = report.scope;
-  const scope = name === null ? 'the whole cluster' : describeRef({ kind, namespace, name });
-  return `Storage of ${scope}${report.cluster.name === null ? '' : ` on ${report.cluster.name}`}, ${report.now}`;
+  const object = name === null ? null : describeRef({ kind, namespace, name });
+  return t.terminal.heading(object, report.cluster.name, report.now);
 }
 
-function verdictOf(report: SpokenReport): string {
-  if (isClear(report)) return 'Nothing is wrong.';
+function verdictOf(report: SpokenReport, t: Locale): string {
+  if (isClear(report)) return t.terminal.clear;
   const trouble = report.findings.filter(isTrouble);
   const causes = trouble.filter((finding) => finding.causedBy === null).length;
-  if (trouble.length > 0) {
-    const effects = trouble.length - causes;
-    return `${count(causes, 'cause')}${effects > 0 ? ` with ${count(effects, 'effect')}` : ''}.`;
-  }
-  if (report.unknown.length > 0 || report.unexplained.length > 0)
-    return 'No fault was found, but this is no all-clear: see the end.';
-  if (report.findings.some((finding) => finding.verdict === 'progress'))
-    return 'Nothing needs to be done yet: Kubernetes is still working on it.';
-  return 'Nothing is wrong; there is something worth knowing.';
+  if (trouble.length > 0) return t.terminal.causes(causes, trouble.length - causes);
+  if (report.unknown.length > 0 || report.unexplained.length > 0) return t.terminal.noAllClear;
+  if (report.findings.some((finding) => finding.verdict === 'progress')) return t.terminal.working;
+  return t.terminal.worthKnowing;
 }
 
-function labelOf(finding: SpokenFinding, report: SpokenReport): string {
-  if (finding.verdict === 'progress') return 'IN PROGRESS';
-  if (finding.severity === 'info') return 'FOR INFORMATION';
+function labelOf(finding: SpokenFinding, report: SpokenReport, t: Locale): string {
+  if (finding.verdict === 'progress') return t.terminal.progress;
+  if (finding.severity === 'info') return t.terminal.info;
   const cause = report.findings.findIndex((other) => other.id === finding.causedBy);
-  return cause === -1 ? 'CAUSE' : `EFFECT OF ${cause + 1}`;
+  return cause === -1 ? t.terminal.cause : t.terminal.effectOf(cause + 1);
 }
 
-function titleOf(finding: SpokenFinding, no: number, report: SpokenReport): string {
-  const reason = finding.reason === null ? '' : `, reason ${finding.reason}`;
-  return `${no}. ${labelOf(finding, report)}: ${finding.fault} (${finding.severity}${reason})`;
+function titleOf(finding: SpokenFinding, no: number, report: SpokenReport, t: Locale): string {
+  return t.terminal.title(no, labelOf(finding, report, t), finding.fault, finding.severity, finding.reason);
 }
 
 function findingText(
@@ -91,27 +89,25 @@ function findingText(
   no: number,
   report: SpokenReport,
   catalogue: Catalogue,
-  language: Language,
+  t: Locale,
 ): string {
-  const lines = [titleOf(finding, no, report), wrap(finding.summary, '   '), wrap(finding.explanation, '   ')];
+  const lines = [titleOf(finding, no, report, t), wrap(finding.summary, '   '), wrap(finding.explanation, '   ')];
   if (finding.recheckAfterSeconds !== undefined)
-    lines.push(`   Look again in ${duration(finding.recheckAfterSeconds * 1000)}.`);
+    lines.push(`   ${t.terminal.lookAgain(finding.recheckAfterSeconds * 1000)}`);
   if (finding.affected.length > 0)
-    lines.push(wrap(`Suffering: ${list(finding.affected.map(describeRef))}`, '   ', '     '));
-  if (finding.evidence.length > 0) lines.push('', '   Evidence');
+    lines.push(wrap(t.terminal.suffering(list(finding.affected.map(describeRef), t)), '   ', '     '));
+  if (finding.evidence.length > 0) lines.push('', `   ${t.terminal.evidence}`);
   for (const evidence of finding.evidence) {
     lines.push(
-      wrap(`- ${describeRef(evidence.object)}: ${evidence.says}`, '   ', '     '),
+      wrap(`- ${t.terminal.evidenceLine(describeRef(evidence.object), evidence.says)}`, '   ', '     '),
       `       ${evidence.path} = ${short(evidence.value)}`,
     );
   }
   for (const { resource, reason } of finding.unread)
-    lines.push(
-      wrap(`- ${resource} could not be read (${reason}): the finding would be sharper with them`, '   ', '     '),
-    );
-  if (finding.offers.length > 0) lines.push('', '   The bot can do this, once people approve it in Slack');
-  for (const offer of finding.offers) lines.push(...offerText(offer, catalogue, language));
-  if (finding.manual.length > 0) lines.push('', '   By hand, safest first');
+    lines.push(wrap(`- ${t.terminal.unread(resource, reason)}`, '   ', '     '));
+  if (finding.offers.length > 0) lines.push('', `   ${t.terminal.offers}`);
+  for (const offer of finding.offers) lines.push(...offerText(offer, catalogue, t));
+  if (finding.manual.length > 0) lines.push('', `   ${t.terminal.byHand}`);
   finding.manual.forEach((step, i) => {
     lines.push(wrap(`${i + 1}. ${step.says}`, '   ', '      '));
     if (step.command !== undefined) lines.push(`      $ ${step.command}`);
@@ -119,18 +115,16 @@ function findingText(
   return lines.join('\n');
 }
 
-function offerText(offer: SpokenOffer, catalogue: Catalogue, language: Language): readonly string[] {
+function offerText(offer: SpokenOffer, catalogue: Catalogue, t: Locale): readonly string[] {
   const lines = [
-    `   - ${offer.remediation} (risk ${offer.risk}, data loss ${offer.dataLoss})`,
-    wrap(`does: ${doesOf(offer, catalogue, language)}`, '     ', '           '),
-    ...offer.plan.map((write) => `     writes: ${describeWrite(write)}`),
-    wrap(`undo: ${offer.undo}`, '     ', '           '),
-    ...offer.requires.map((proof) =>
-      wrap(`needs: ${proof}. ${textIn(proofs[proof], language)}`, '     ', '            '),
-    ),
+    `   - ${t.terminal.offer(offer.remediation, offer.risk, offer.dataLoss)}`,
+    wrap(t.terminal.does(doesOf(offer, catalogue, t)), '     ', '           '),
+    ...offer.plan.map((write) => `     ${t.terminal.writes(describeWrite(write))}`),
+    wrap(t.terminal.undo(offer.undo), '     ', '           '),
+    ...offer.requires.map((proof) => wrap(t.terminal.needs(proof, t.proof(proof)), '     ', '            ')),
   ];
-  if (offer.blocked !== null) lines.push(wrap(`blocked: ${offer.blocked}`, '     ', '              '));
-  if (offer.digest !== null) lines.push(`     digest: ${offer.digest}`);
+  if (offer.blocked !== null) lines.push(wrap(t.terminal.blocked(offer.blocked), '     ', '              '));
+  if (offer.digest !== null) lines.push(`     ${t.terminal.digest(offer.digest)}`);
   return lines;
 }
 
@@ -139,52 +133,59 @@ function findingMarkdown(
   no: number,
   report: SpokenReport,
   catalogue: Catalogue,
-  language: Language,
+  t: Locale,
 ): string {
   const parts = [
-    `## ${plain(titleOf(finding, no, report))}`,
+    `## ${plain(titleOf(finding, no, report, t))}`,
     `**${plain(finding.summary)}**`,
     plain(finding.explanation),
   ];
-  if (finding.recheckAfterSeconds !== undefined)
-    parts.push(`Look again in ${duration(finding.recheckAfterSeconds * 1000)}.`);
+  if (finding.recheckAfterSeconds !== undefined) parts.push(t.terminal.lookAgain(finding.recheckAfterSeconds * 1000));
   if (finding.affected.length > 0)
-    parts.push(`Suffering: ${list(finding.affected.map((ref) => code(describeRef(ref))))}`);
+    parts.push(
+      t.terminal.suffering(
+        list(
+          finding.affected.map((ref) => code(describeRef(ref))),
+          t,
+        ),
+      ),
+    );
   const evidence = finding.evidence.map(
     (item) =>
-      `- ${code(describeRef(item.object))}: ${plain(item.says)} (${code(`${item.path} = ${short(item.value)}`)})`,
+      `- ${t.terminal.evidenceLine(code(describeRef(item.object)), plain(item.says))} (${code(`${item.path} = ${short(item.value)}`)})`,
   );
   const unread = finding.unread.map(
-    ({ resource, reason }) => `- ${code(resource)} could not be read (${plain(reason)})`,
+    ({ resource, reason }) => `- ${t.terminal.unreadShort(code(resource), plain(reason))}`,
   );
-  if (evidence.length + unread.length > 0) parts.push('### Evidence', [...evidence, ...unread].join('\n'));
+  if (evidence.length + unread.length > 0)
+    parts.push(`### ${t.terminal.evidence}`, [...evidence, ...unread].join('\n'));
   if (finding.offers.length > 0)
     parts.push(
-      '### The bot can do this, once people approve it in Slack',
-      finding.offers.map((offer) => offerMarkdown(offer, catalogue, language)).join('\n'),
+      `### ${t.terminal.offers}`,
+      finding.offers.map((offer) => offerMarkdown(offer, catalogue, t)).join('\n'),
     );
   if (finding.manual.length > 0) {
     const steps = finding.manual.map(
       (step, i) => `${i + 1}. ${plain(step.says)}${step.command === undefined ? '' : `\n\n   ${code(step.command)}\n`}`,
     );
-    parts.push('### By hand, safest first', steps.join('\n'));
+    parts.push(`### ${t.terminal.byHand}`, steps.join('\n'));
   }
   return parts.join('\n\n');
 }
 
-function offerMarkdown(offer: SpokenOffer, catalogue: Catalogue, language: Language): string {
+function offerMarkdown(offer: SpokenOffer, catalogue: Catalogue, t: Locale): string {
   return [
-    `- ${code(offer.remediation)} (risk ${offer.risk}, data loss ${offer.dataLoss}): ${plain(doesOf(offer, catalogue, language))}`,
-    ...offer.plan.map((write) => `  - writes ${code(describeWrite(write))}`),
-    `  - undo: ${plain(offer.undo)}`,
-    ...offer.requires.map((proof) => `  - needs ${code(proof)}: ${plain(textIn(proofs[proof], language))}`),
-    ...(offer.blocked === null ? [] : [`  - blocked: ${plain(offer.blocked)}`]),
+    `- ${t.terminal.evidenceLine(t.terminal.offer(code(offer.remediation), offer.risk, offer.dataLoss), plain(doesOf(offer, catalogue, t)))}`,
+    ...offer.plan.map((write) => `  - ${t.terminal.writes(code(describeWrite(write)))}`),
+    `  - ${t.terminal.undo(plain(offer.undo))}`,
+    ...offer.requires.map((proof) => `  - ${t.terminal.needs(code(proof), plain(t.proof(proof)))}`),
+    ...(offer.blocked === null ? [] : [`  - ${t.terminal.blocked(plain(offer.blocked))}`]),
   ].join('\n');
 }
 
-function doesOf(offer: SpokenOffer, { remediations }: Catalogue, language: Language): string {
+function doesOf(offer: SpokenOffer, { remediations }: Catalogue, t: Locale): string {
   const found = remediations.find((remediation) => remediation.id === offer.remediation);
-  return found ? textIn(found.doc.does, language) : offer.remediation;
+  return found ? textIn(found.doc.does, t.language) : offer.remediation;
 }
 
 /** `patch nodes node-a`, `delete pods shop/db-0`. */
@@ -201,17 +202,13 @@ function groupUnknown(
   }));
 }
 
-function costOf({ read }: SpokenReport): string {
-  const from = read.requests === 0 ? 'from files' : `with ${count(read.requests, 'request')}`;
-  return `Read ${count(read.objects, 'object')} ${from} (${Math.ceil(read.bytes / 1024)} KiB) in ${read.milliseconds} ms.`;
+function costOf({ read }: SpokenReport, t: Locale): string {
+  return t.terminal.cost(read.objects, read.requests, Math.ceil(read.bytes / 1024), read.milliseconds);
 }
 
-function list(names: readonly string[]): string {
-  return names.length <= 8 ? names.join(', ') : `${names.slice(0, 8).join(', ')} and ${names.length - 8} more`;
-}
-
-function count(n: number, word: string): string {
-  return `${n} ${word}${n === 1 ? '' : 's'}`;
+function list(names: readonly string[], t: Locale): string {
+  const shown = t.list(names.slice(0, MOST_NAMES));
+  return names.length <= MOST_NAMES ? shown : `${shown} ${t.morePlain(names.length - MOST_NAMES)}`;
 }
 
 function short(value: string): string {
@@ -223,22 +220,41 @@ function bullet(text: string): string {
   return wrap(`- ${text}`, '', '  ');
 }
 
-/** Breaks at spaces only: names are never cut. */
+/** Breaks at spaces, and between Chinese characters, which take two columns; names are never cut. */
 function wrap(text: string, first: string, rest = first): string {
   const lines: string[] = [];
   let line = first;
+  let width = first.length;
   let isEmpty = true;
-  for (const word of text.split(/\s+/)) {
-    if (!isEmpty && line.length + word.length + 1 > WIDTH) {
+  for (const { word, gap } of wordsOf(text)) {
+    const size = columnsOf(word) + (isEmpty ? 0 : gap.length);
+    if (!isEmpty && width + size > WIDTH) {
       lines.push(line);
-      line = rest;
-      isEmpty = true;
+      line = `${rest}${word}`;
+      width = rest.length + columnsOf(word);
+      continue;
     }
-    line += `${isEmpty ? '' : ' '}${word}`;
+    line += `${isEmpty ? '' : gap}${word}`;
+    width += size;
     isEmpty = false;
   }
   return [...lines, line].join('\n');
 }
+
+/** Pieces that stay whole, each with the blank before it. A Chinese character keeps the marks that belong to it. */
+function wordsOf(text: string): readonly { readonly word: string; readonly gap: string }[] {
+  return [
+    ...text.matchAll(/(\s*)([（“]*\p{Script=Han}[，。；：、！？）”]*|(?:(?!\p{Script=Han})[^\s（“])+|[（“]+)/gu),
+  ].map(([, gap = '', word = '']) => ({ word, gap: gap === '' ? '' : ' ' }));
+}
+
+function columnsOf(word: string): number {
+  let columns = 0;
+  for (const character of word) columns += WIDE.test(character) ? 2 : 1;
+  return columns;
+}
+
+const WIDE = /[\p{Script=Han}，。；：、！？（）]/u;
 
 /** Text from a cluster is data: no escape sequences for the terminal, no tricks with the reading direction. */
 function clean(text: string): string {

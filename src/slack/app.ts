@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answerError, BadRequest } from '../body.ts';
+import { locales } from '../locales/index.ts';
 import type { Clock } from '../ports.ts';
 import { answerAck, readSlackRequest } from './http.ts';
 import { COMMAND, createBolt, type ListenerDeps, type SlackSettings, whisperOf } from './listeners.ts';
@@ -85,7 +86,12 @@ export function createSlackApp(deps: SlackAppDeps): SlackApp {
       if (isEvent) return false;
     }
     // Nothing listens to it: an action or a form of an older version of this app.
-    await once(request.kind === 'command' ? whisperOf(`This app knows only \`${COMMAND}\`.`) : undefined);
+    if (request.kind !== 'command') {
+      await once(undefined);
+      return true;
+    }
+    const t = locales[await deps.surface.languageOf(request.body.user_id)];
+    await once(whisperOf(t.answers.knowsOnly(COMMAND), t));
     return true;
   }
 

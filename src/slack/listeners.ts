@@ -4,6 +4,8 @@ import { App, type Receiver } from '@slack/bolt';
 import { Refused, Transient } from '../domain/errors.ts';
 import { planIn } from '../domain/spoken.ts';
 import { en, type Sentence, type Text, textIn, zh } from '../domain/text.ts';
+import type { Locale } from '../locales/en.ts';
+import { locales } from '../locales/index.ts';
 import type { Log } from '../ports.ts';
 import type { Actor, Answer, Doors, Surface } from '../surface.ts';
 import type { SlackChat } from './chat.ts';
@@ -66,7 +68,8 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
   }
 
   async function tell(to: Actor, responseUrl: string | undefined, text: Sentence): Promise<void> {
-    const message = whisperOf(textIn(text, await surface.languageOf(to.user)));
+    const t = await localeOf(to.user);
+    const message = whisperOf(textIn(text, t.language), t);
     const signal = AbortSignal.timeout(10_000);
     try {
       if (responseUrl === undefined) await chat.whisper(to.channel, to.user, to.thread, message, signal);
@@ -77,6 +80,10 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
     }
   }
 
+  async function localeOf(user: string): Promise<Locale> {
+    return locales[await surface.languageOf(user)];
+  }
+
   /** What follows the acknowledgement of a click or a shortcut. */
   async function answer(
     to: Actor,
@@ -85,11 +92,15 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
     triggerId: string | undefined,
   ): Promise<void> {
     if (given.kind === 'tell') await tell(to, responseUrl, given.text);
-    if (given.kind === 'home') await chat.publishHome(to.user, homeView(given.clusters), AbortSignal.timeout(10_000));
+    if (given.kind === 'home') {
+      const view = homeView(given.clusters, await localeOf(to.user));
+      await chat.publishHome(to.user, view, AbortSignal.timeout(10_000));
+    }
     if (given.kind !== 'form' || triggerId === undefined) return;
     try {
-      const plan = planIn(given.plan, await surface.languageOf(to.user));
-      await chat.openModal(triggerId, decisionModal(given.decision, plan, given.form), AbortSignal.timeout(withinMs));
+      const t = await localeOf(to.user);
+      const view = decisionModal(given.decision, planIn(given.plan, t.language), given.form, t);
+      await chat.openModal(triggerId, view, AbortSignal.timeout(withinMs));
     } catch (error) {
       log.warn('a form could not be opened', { plan: given.plan.id, error: messageOf(error) });
       await tell(to, responseUrl, {
@@ -114,7 +125,7 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
       ask(actor.key, () => doors.words(given.text, actor, surface)),
     ]);
     const text = textIn('failed' in said ? said.failed : said.answer.text, language);
-    await ack({ response_type: 'ephemeral', ...whisperOf(text) });
+    await ack({ response_type: 'ephemeral', ...whisperOf(text, locales[language]) });
   });
 
   for (const action of doors.actions) {
@@ -189,7 +200,10 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
         return ack({ response_action: 'errors', errors });
       }
       if (answered.kind === 'tell')
-        return ack({ response_action: 'update', view: noticeModal(escReply(textIn(answered.text, language))) });
+        return ack({
+          response_action: 'update',
+          view: noticeModal(escReply(textIn(answered.text, language)), locales[language]),
+        });
       return ack();
     });
   }
@@ -210,8 +224,11 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
 }
 
 /** What only one person sees: the text, and the same as a block in which no address becomes a link. */
-export function whisperOf(text: string): { readonly text: string; readonly blocks: ReturnType<typeof section>[] } {
-  const escaped = escReply(text) || 'There is nothing to say.';
+export function whisperOf(
+  text: string,
+  t: Locale,
+): { readonly text: string; readonly blocks: ReturnType<typeof section>[] } {
+  const escaped = escReply(text) || t.nothingToSay;
   return { text: escaped, blocks: [section(escaped)] };
 }
 

@@ -18,6 +18,7 @@ const laws: Readonly<Record<string, Law>> = {
   'src/domain/': { rooms: core, packages: ['zod', 'canonicalize', 'node:crypto'] },
   'src/remediations/': { rooms: [...core, 'src/remediations/'], packages: ['zod'] },
   'src/faults/': { rooms: [...core, 'src/faults/', 'src/remediations/'], packages: ['zod'] },
+  'src/locales/': { rooms: [...core, 'src/locales/'], packages: [] },
   'src/ports.ts': { rooms: core, packages: [] },
   'src/surface.ts': { rooms: core, packages: [] },
   'src/fault-points.ts': { rooms: [], packages: [] },
@@ -76,7 +77,7 @@ const laws: Readonly<Record<string, Law>> = {
   },
   'src/queue/': { rooms: [...edgeRooms, 'src/queue/'], packages: ['bullmq', 'ioredis', 'pg', 'node:timers/promises'] },
   'src/slack/': {
-    rooms: [...edgeRooms, 'src/slack/', 'src/body.ts', 'handlers/'],
+    rooms: [...edgeRooms, 'src/slack/', 'src/body.ts', 'src/locales/', 'handlers/'],
     packages: [
       '@slack/bolt',
       '@slack/web-api',
@@ -113,7 +114,16 @@ const laws: Readonly<Record<string, Law>> = {
   'src/log.ts': { rooms: ['src/ports.ts'], packages: ['pino'] },
   'src/config.ts': { rooms: ['src/domain/quiet-hours.ts'], packages: ['ms', 'zod'] },
   'jobs/': {
-    rooms: [...core, 'jobs/', 'src/deps.ts', 'src/ports.ts', 'src/diagnose.ts', 'src/remediate.ts', 'src/slack/views/'],
+    rooms: [
+      ...core,
+      'jobs/',
+      'src/deps.ts',
+      'src/ports.ts',
+      'src/diagnose.ts',
+      'src/remediate.ts',
+      'src/locales/',
+      'src/slack/views/',
+    ],
     packages: ['zod', 'fastest-levenshtein', 'node:crypto'],
   },
   'handlers/': {

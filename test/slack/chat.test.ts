@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Refused, Transient, Uncertain } from '../../src/domain/errors.ts';
+import { en } from '../../src/locales/en.ts';
 import { createChat, isSlacks, methods, PERSON_TTL_MS, type SlackChat } from '../../src/slack/chat.ts';
 import { image, section } from '../../src/slack/views/blocks.ts';
 import { homeView } from '../../src/slack/views/home.ts';
@@ -149,7 +150,7 @@ describe('a rate-limited post', () => {
   it('does not hold up a form that is opened meanwhile', async () => {
     slack.script('chat.postMessage', answer({ ok: false }, 429, { 'retry-after': '30' }));
     await expect(posting()).rejects.toThrow(Transient);
-    await chat.openModal('trigger', decisionModal('approve', planOf(), formOf(planOf())), signal);
+    await chat.openModal('trigger', decisionModal('approve', planOf(), formOf(planOf()), en), signal);
     expect(slack.callsOf('views.open')[0]?.args).toMatchObject({
       trigger_id: 'trigger',
       view: { callback_id: 'approve' },
@@ -294,8 +295,8 @@ it('calls the methods that it says it calls, and no others', async () => {
   });
   await chat.upload({ name: 'a.png', png: new Uint8Array([1]) }, signal);
   await chat.person('U1', signal);
-  await chat.openModal('t', decisionModal('reject', planOf(), formOf(planOf())), signal);
-  await chat.publishHome('U1', homeView(['prod']), signal);
+  await chat.openModal('t', decisionModal('reject', planOf(), formOf(planOf()), en), signal);
+  await chat.publishHome('U1', homeView(['prod'], en), signal);
   expect(slack.calls.map(({ method }) => method).filter((method) => method !== '/up')).toEqual([
     'auth.test',
     'chat.postMessage',

@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { planStates } from '../../src/domain/plan.ts';
 import type { SpokenFinding, SpokenIncident, SpokenPlan } from '../../src/domain/spoken.ts';
+import { en, type Locale } from '../../src/locales/en.ts';
+import { zh } from '../../src/locales/zh.ts';
 import { checkMessage, checkView } from '../../src/slack/limits.ts';
 import {
   auditAnswer,
@@ -26,7 +28,7 @@ const [first, second] = [(text: string) => text.split('\n')[0] ?? '', (text: str
 
 describe('the first message of a thread', () => {
   it('says what is wrong, then what to do', () => {
-    const { text, metadata } = incidentMessage(incidentOf(), [planOf()]);
+    const { text, metadata } = incidentMessage(incidentOf(), [planOf()], en);
     expect(first(text)).toBe(
       'Critical: Node n3 has been down for 12 min and still holds 1 volume that db-1 waits for. :red_circle:',
     );
@@ -40,7 +42,7 @@ describe('the first message of a thread', () => {
   });
 
   it('has no buttons: they stand with the findings', () => {
-    expect(look(incidentMessage(incidentOf(), [planOf()])).buttons).toEqual([]);
+    expect(look(incidentMessage(incidentOf(), [planOf()], en)).buttons).toEqual([]);
   });
 
   const states: readonly (readonly [string, Partial<SpokenIncident>, readonly SpokenPlan[], RegExp, RegExp])[] = [
@@ -119,7 +121,7 @@ describe('the first message of a thread', () => {
     ],
   ];
   it.each(states)('tells %s', (_name, over, plans, what, todo) => {
-    const message = incidentMessage(incidentOf(over), plans);
+    const message = incidentMessage(incidentOf(over), plans, en);
     expect(first(message.text)).toMatch(what);
     expect(second(message.text)).toMatch(todo);
     expect(checkMessage(message)).toEqual([]);
@@ -130,7 +132,7 @@ describe('the first message of a thread', () => {
       { unknown: [{ fault: 'x', reason: 'forbidden' }] },
       { unexplained: [{ object: pod, says: 'waits' }] },
     ]) {
-      expect(incidentMessage(incidentOf({ report: reportOf({ findings: [], ...over }) }), []).text).not.toMatch(
+      expect(incidentMessage(incidentOf({ report: reportOf({ findings: [], ...over }) }), [], en).text).not.toMatch(
         /Nothing is wrong|well again/,
       );
     }
@@ -139,7 +141,7 @@ describe('the first message of a thread', () => {
 
 describe('a finding', () => {
   it('has the buttons of the contract: an offer in one block, the rest with the incident', () => {
-    const { buttons } = look(findingMessage(incidentOf(), findingOf(), [planOf()]));
+    const { buttons } = look(findingMessage(incidentOf(), findingOf(), [planOf()], en));
     expect(buttons.map(({ id, blockId, value }) => ({ id, blockId, value }))).toEqual([
       { id: 'approve', blockId: 'plan/taint-node-out-of-service/pln-1', value: 'pln-1' },
       { id: 'reject', blockId: 'plan/taint-node-out-of-service/pln-1', value: 'pln-1' },
@@ -150,7 +152,7 @@ describe('a finding', () => {
   });
 
   it('carries the ids of the contract in its metadata', () => {
-    expect(findingMessage(incidentOf(), findingOf(), [planOf()]).metadata.event_payload).toEqual({
+    expect(findingMessage(incidentOf(), findingOf(), [planOf()], en).metadata.event_payload).toEqual({
       kind: 'finding',
       incident: 'inc-1',
       finding: 'f1',
@@ -165,14 +167,14 @@ describe('a finding', () => {
   it.each(planStates.filter((state) => state !== 'AWAITING_APPROVAL'))(
     'has no approve button while its plan is %s',
     (state) => {
-      const { buttons } = look(findingMessage(incidentOf(), findingOf(), [planOf({ state })]));
+      const { buttons } = look(findingMessage(incidentOf(), findingOf(), [planOf({ state })], en));
       expect(buttons.map(({ id }) => id)).toEqual(['recheck', 'evidence', 'commands']);
     },
   );
 
   it('has none for an offer that cannot be done now, and says why', () => {
     const blocked = findingOf({ offers: [offerOf({ blocked: 'n3 shows a sign of life', digest: null })] });
-    const seen = look(findingMessage(incidentOf({ report: reportOf({ findings: [blocked] }) }), blocked, []));
+    const seen = look(findingMessage(incidentOf({ report: reportOf({ findings: [blocked] }) }), blocked, [], en));
     expect(seen.buttons.map(({ id }) => id)).not.toContain('approve');
     expect(seen.strings.join('\n')).toMatch(
       /Cannot be done now: taint node out of service n3\*\nn3 shows a sign of life/,
@@ -185,11 +187,11 @@ describe('a finding', () => {
       planOf({ id: 'pln-1' }),
       planOf({ id: 'pln-2', digest: 'sha256:other' }),
     ];
-    expect(look(findingMessage(incidentOf(), findingOf(), plans)).buttons[0]?.value).toBe('pln-1');
+    expect(look(findingMessage(incidentOf(), findingOf(), plans, en)).buttons[0]?.value).toBe('pln-1');
   });
 
   it('tells risk, data loss, who must approve, what is asked and how it is undone', () => {
-    const said = look(findingMessage(incidentOf(), findingOf(), [planOf({ votes: [vote('U0ADA')] })])).strings.join(
+    const said = look(findingMessage(incidentOf(), findingOf(), [planOf({ votes: [vote('U0ADA')] })], en)).strings.join(
       '\n',
     );
     expect(said).toMatch(/High risk, \*data may be lost\*, needs 2 people/);
@@ -206,7 +208,11 @@ describe('a finding', () => {
       offers: [],
       summary: 'StatefulSet db is halted.',
     });
-    const messages = findingMessages(incidentOf({ report: reportOf({ findings: [findingOf(), effect] }) }), [planOf()]);
+    const messages = findingMessages(
+      incidentOf({ report: reportOf({ findings: [findingOf(), effect] }) }),
+      [planOf()],
+      en,
+    );
     expect(messages.map(({ finding }) => finding.id)).toEqual(['f1']);
     expect(look(messages[0]?.message).strings.join('\n')).toMatch(/What follows from it\*\n• StatefulSet db is halted/);
   });
@@ -227,7 +233,7 @@ describe('a plan', () => {
     ['REJECTED', 'result'],
   ];
   it.each(kinds)('that is %s is a message of kind %s', (state, kind) => {
-    expect(planMessage(planOf({ state })).metadata.event_payload).toMatchObject({
+    expect(planMessage(planOf({ state }), en).metadata.event_payload).toMatchObject({
       kind,
       plan: 'pln-1',
       state,
@@ -236,7 +242,7 @@ describe('a plan', () => {
   });
 
   it.each(planStates)('says in %s what that asks of people', (state) => {
-    const message = planMessage(planOf({ state, stateReason: 'because' }));
+    const message = planMessage(planOf({ state, stateReason: 'because' }), en);
     expect(second(message.text)).not.toBe('');
     expect(checkMessage(message)).toEqual([]);
   });
@@ -254,7 +260,7 @@ describe('a plan', () => {
         result: 'time-out',
       },
     ];
-    const said = look(planMessage(planOf({ state: 'EXECUTING', steps }))).strings.join('\n');
+    const said = look(planMessage(planOf({ state: 'EXECUTING', steps }), en)).strings.join('\n');
     expect(said).toMatch(/1\. `patch nodes n3` done <!date/);
     expect(said).toMatch(/2\. `patch nodes n4` outcome not certain: time-out/);
   });
@@ -269,7 +275,7 @@ describe('the form of a vote', () => {
   });
 
   it('has the ids of the contract, letter for letter', () => {
-    const view = decisionModal('approve', data, formOf(data));
+    const view = decisionModal('approve', data, formOf(data), en);
     expect(view.callback_id).toBe('approve');
     expect(view.private_metadata).toBe('{"plan":"pln-1"}');
     const inputs = view.blocks.flatMap((block) => (block.type === 'input' && 'element' in block ? [block] : []));
@@ -281,11 +287,11 @@ describe('the form of a vote', () => {
     ]);
     expect(inputs.every((block) => block.element.action_id === 'value')).toBe(true);
     expect(checkView(view)).toEqual([]);
-    expect(decisionModal('reject', data, formOf(data)).callback_id).toBe('reject');
+    expect(decisionModal('reject', data, formOf(data), en).callback_id).toBe('reject');
   });
 
   it('shows the target and every write with its uid and body, from the plan', () => {
-    const said = look(decisionModal('approve', planOf(), formOf(planOf()))).strings.join('\n');
+    const said = look(decisionModal('approve', planOf(), formOf(planOf()), en)).strings.join('\n');
     expect(said).toMatch(
       /1\. `patch nodes n3`, uid `uid-n3`\n`\[\{"op":"test","path":"\/metadata\/uid","value":"uid-n3"\}/,
     );
@@ -294,7 +300,7 @@ describe('the form of a vote', () => {
   it('says how many writes it cannot show', () => {
     const writes = Array.from({ length: 300 }, (_, no) => ({ ...taint, name: `n${no}-${'x'.repeat(400)}` }));
     const plan = planOf({ writes });
-    const view = decisionModal('approve', plan, formOf(plan));
+    const view = decisionModal('approve', plan, formOf(plan), en);
     expect(checkView(view)).toEqual([]);
     expect(look(view).strings.join('\n')).toMatch(/and \d+ more, which `k8s-storage plan pln-1` lists/);
   });
@@ -302,11 +308,14 @@ describe('the form of a vote', () => {
 
 describe('answers to one person', () => {
   it('tells how things stand, pauses first', () => {
-    const { text, blocks } = statusAnswer({
-      incidents: [incidentOf()],
-      plans: [planOf()],
-      pauses: [{ cluster: 'prod-eu', actor: 'U0ADA', at: '2026-11-30T12:00:00Z' }],
-    });
+    const { text, blocks } = statusAnswer(
+      {
+        incidents: [incidentOf()],
+        plans: [planOf()],
+        pauses: [{ cluster: 'prod-eu', actor: 'U0ADA', at: '2026-11-30T12:00:00Z' }],
+      },
+      en,
+    );
     expect(text).toBe('1 open incident, 1 repair under way or waiting.');
     expect(look(blocks).strings.join('\n')).toMatch(/cluster prod-eu are paused by <@U0ADA> since/);
   });
@@ -321,10 +330,14 @@ describe('answers to one person', () => {
       data: { says: '<!here>' },
     });
     const said = look(
-      auditAnswer('inc-1', [
-        { seq: 1, prev: '', hash: '', body },
-        { seq: 2, prev: '', hash: '', body: 'no json <!here>' },
-      ]).blocks,
+      auditAnswer(
+        'inc-1',
+        [
+          { seq: 1, prev: '', hash: '', body },
+          { seq: 2, prev: '', hash: '', body: 'no json <!here>' },
+        ],
+        en,
+      ).blocks,
     );
     expect(said.strings.join('\n')).toMatch(/1\. <!date\^.*> vote refused by <@U0ADA>, pln-1/);
     expect(said.tokens.filter((token) => !isOurs(token, ['U0ADA']))).toEqual([]);
@@ -336,6 +349,7 @@ describe('answers to one person', () => {
         incidentOf({
           report: reportOf({ findings: [findingOf({ unread: [{ resource: 'leases', reason: 'forbidden' }] })] }),
         }),
+        en,
       ).blocks,
     );
     expect(said.strings.join('\n')).toMatch(
@@ -344,7 +358,7 @@ describe('answers to one person', () => {
   });
 
   it('gives the manual steps, and no lines of an offer that needs a proof', () => {
-    const said = look(commandsAnswer(incidentOf()).blocks).strings.join('\n');
+    const said = look(commandsAnswer(incidentOf(), en).blocks).strings.join('\n');
     expect(said).toMatch(/Bring the node back\.\n```\nkubectl get node n3\n```/);
     expect(said).not.toMatch(/kubectl patch nodes/);
   });
@@ -407,6 +421,7 @@ function everythingOf(
   findings: number,
   offers: number,
   state: SpokenPlan['state'],
+  t: Locale,
   many = 60,
 ): readonly { readonly message?: unknown; readonly view?: unknown }[] {
   const ref = { ...pod, namespace: text, name: text };
@@ -473,31 +488,37 @@ function everythingOf(
     body: JSON.stringify({ seq, kind: 'vote', actor: text, at: text, data: { text } }),
   }));
   const messages = [
-    incidentMessage(incident, plans),
-    incidentMessage({ ...incident, problem: text }, plans),
-    incidentMessage({ ...incident, state: 'resolved' }, []),
-    incidentMessage({ ...incident, report: { ...report, findings: [] } }, []),
-    findingGone(incident, text),
-    ...findingMessages(incident, plans).map(({ message }) => message),
-    planMessage(plan),
-    statusAnswer({
-      incidents: Array.from({ length: many }, () => incident),
-      plans,
-      pauses: Array.from({ length: 9 }, () => ({ cluster: text, actor: text, at: text })),
-    }),
-    incidentAnswer(incident, plans),
-    incidentsAnswer(Array.from({ length: many }, () => incident)),
-    auditAnswer(text, rows),
-    evidenceAnswer(incident),
-    commandsAnswer(incident),
-    sentenceAnswer(text),
+    incidentMessage(incident, plans, t),
+    incidentMessage({ ...incident, problem: text }, plans, t),
+    incidentMessage({ ...incident, state: 'resolved' }, [], t),
+    incidentMessage({ ...incident, report: { ...report, findings: [] } }, [], t),
+    findingGone(incident, text, t),
+    ...findingMessages(incident, plans, t).map(({ message }) => message),
+    planMessage(plan, t),
+    statusAnswer(
+      {
+        incidents: Array.from({ length: many }, () => incident),
+        plans,
+        pauses: Array.from({ length: 9 }, () => ({ cluster: text, actor: text, at: text })),
+      },
+      t,
+    ),
+    incidentAnswer(incident, plans, t),
+    incidentsAnswer(
+      Array.from({ length: many }, () => incident),
+      t,
+    ),
+    auditAnswer(text, rows, t),
+    evidenceAnswer(incident, t),
+    commandsAnswer(incident, t),
+    sentenceAnswer(text, t),
   ];
   const form = { ...formOf(plan), typedName: text };
   const views = [
-    decisionModal('approve', plan, form),
-    decisionModal('reject', plan, form),
-    noticeModal('words'),
-    homeView([text, text]),
+    decisionModal('approve', plan, form, t),
+    decisionModal('reject', plan, form, t),
+    noticeModal('words', t),
+    homeView([text, text], t),
   ];
   return [...messages.map((message) => ({ message })), ...views.map((view) => ({ view }))];
 }
@@ -519,12 +540,14 @@ describe('whatever the input', () => {
         fc.integer({ min: 0, max: 300 }),
         fc.integer({ min: 0, max: 50 }),
         state,
-        (text, findings, offers, planState) => {
+        fc.constantFrom(en, zh),
+        (text, findings, offers, planState, t) => {
           for (const { message, view } of everythingOf(
             text,
             findings,
             Math.min(offers, findings > 30 ? 3 : 50),
             planState,
+            t,
           )) {
             if (view !== undefined) expect(checkView(view)).toEqual([]);
             else expect(checkMessage(message as { text: string; blocks: unknown })).toEqual([]);
@@ -537,7 +560,7 @@ describe('whatever the input', () => {
 
   it('no view brings forth a mention, a link, a button or an unseen character from a hostile text', () => {
     for (const text of hostileTexts()) {
-      for (const shown of everythingOf(text, 2, 1, 'AWAITING_APPROVAL', 1)) {
+      for (const shown of everythingOf(text, 2, 1, 'AWAITING_APPROVAL', zh, 1)) {
         const seen = look(shown.message ?? shown.view);
         expect(seen.tokens.filter((token) => !isOurs(token, ['U0ADA']))).toEqual([]);
         expect(seen.urls).toEqual([]);
@@ -553,7 +576,7 @@ describe('whatever the input', () => {
   });
 
   it('says what it leaves out: 300 findings, 50 offers', () => {
-    const shown = everythingOf('x', 300, 50, 'AWAITING_APPROVAL').map(({ message, view }) =>
+    const shown = everythingOf('x', 300, 50, 'AWAITING_APPROVAL', en).map(({ message, view }) =>
       look(message ?? view).strings.join('\n'),
     );
     expect(shown[0]).toMatch(/and \d+ more/);

@@ -10,6 +10,7 @@ import { languages } from '../../src/domain/text.ts';
 import { faults } from '../../src/faults/index.ts';
 import { describeProblems } from '../../src/kube/files.ts';
 import { parseObjects } from '../../src/kube/parse.ts';
+import { locales } from '../../src/locales/index.ts';
 import { remediations } from '../../src/remediations/index.ts';
 import { NOW } from './fixture.ts';
 import { world } from './worlds.ts';
@@ -32,7 +33,7 @@ export function judgeWrongInput(runs: number, seed: number): void {
       milliseconds: 0,
     });
     const report = reportIn(judgement, language);
-    const text = renderText(report, catalogue, language);
+    const text = renderText(report, catalogue, locales[language]);
     expect(performance.now() - began).toBeLessThan(LONGEST_MS);
     expect(report.unknown.filter(({ reason }) => /check failed|could not be worked out/.test(reason))).toEqual([]);
     expect(sentencesOf(report).filter((sentence) => sentence === '' || HOLES.test(sentence))).toEqual([]);

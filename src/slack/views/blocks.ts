@@ -9,6 +9,7 @@ import type {
   KnownBlock,
   SectionBlock,
 } from '@slack/types';
+import type { Locale } from '../../locales/en.ts';
 import type { Blocks } from '../../ports.ts';
 import { lengthOf, plain } from './text.ts';
 
@@ -73,7 +74,7 @@ export function input(
  * Lines put together into as few texts as Slack's limit allows, `texts` at most. Lines that do not fit any more are
  * counted in a last one, `and N more`, with `where` to find them; `hidden` more were not even written.
  */
-export function pack(lines: readonly Mrkdwn[], texts: number, where = '', hidden = 0): readonly Mrkdwn[] {
+export function pack(lines: readonly Mrkdwn[], texts: number, t: Locale, where = '', hidden = 0): readonly Mrkdwn[] {
   const packed: string[][] = [[]];
   let length = 0;
   let taken = 0;
@@ -91,18 +92,24 @@ export function pack(lines: readonly Mrkdwn[], texts: number, where = '', hidden
     taken += 1;
   }
   const left = lines.length - taken + hidden;
-  if (left > 0) packed.at(-1)?.push(`and ${left} more${where}`);
+  if (left > 0) packed.at(-1)?.push(t.more(left, where));
   return packed.filter((part) => part.length > 0).map((part) => part.join('\n'));
 }
 
 /** The first `most` things as lines, and how many more there are. */
-export function some<T>(things: readonly T[], most: number, line: (thing: T) => Mrkdwn, where = ''): readonly Mrkdwn[] {
+export function some<T>(
+  things: readonly T[],
+  most: number,
+  t: Locale,
+  line: (thing: T) => Mrkdwn,
+  where = '',
+): readonly Mrkdwn[] {
   const shown = things.slice(0, most).map(line);
-  return things.length > most ? [...shown, `and ${things.length - most} more${where}`] : shown;
+  return things.length > most ? [...shown, t.more(things.length - most, where)] : shown;
 }
 
 /** Keeps a message within Slack's 50 blocks; the last one says what is not shown. Views stay below by themselves. */
-export function within(blocks: readonly KnownBlock[], most = 50): Blocks {
+export function within(blocks: readonly KnownBlock[], t: Locale, most = 50): Blocks {
   if (blocks.length <= most) return blocks;
-  return [...blocks.slice(0, most - 1), context(`and ${blocks.length - most + 1} more parts, not shown here`)];
+  return [...blocks.slice(0, most - 1), context(t.moreParts(blocks.length - most + 1))];
 }
