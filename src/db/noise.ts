@@ -163,16 +163,16 @@ export function noiseOf(database: Database): Noise {
   };
 }
 
-/** Incidents of that object that have no thread yet wait with theirs, or wait no longer. */
+/** Incidents about that object, or on whose chain it stands, that have no thread yet wait with theirs, or wait no longer. */
 async function holdOpen(tx: Tx, cluster: string, key: string, until: ReturnType<typeof fromNow> | null): Promise<void> {
-  await tx.db
-    .updateTable('incident')
-    .set({ hold_until: until, refresh_woken_at: null })
-    .where('cluster', '=', cluster)
-    .where('scope_key', '=', key)
-    .where('thread', 'is', null)
-    .where('state', 'in', ['open', 'diagnosed'])
-    .execute();
+  const [kind, , name = ''] = key.split('\n');
+  await sql`
+    update incident set hold_until = ${until}, refresh_woken_at = null
+    where cluster = ${cluster} and thread is null and state in ('open', 'diagnosed')
+      and (scope_key = ${key} or (${kind === 'Namespace'} and scope_key like '%' || chr(10) || ${name} || chr(10) || '%')
+        or exists (select from incident_object where incident_object.incident = incident.id and object_key = ${key}))`.execute(
+    tx.db,
+  );
 }
 
 /**
