@@ -143,7 +143,11 @@ async function isOwnMessage(deps: Pick<Deps, 'store'>, plan: Plan, from: Clicked
 
 async function withinDeadline<T>(answer: Promise<T>, withinMs: number): Promise<T> {
   const timeout = Promise.withResolvers<never>();
-  const timer = setTimeout(() => timeout.reject(new Transient(`no answer within ${withinMs} ms`)), withinMs);
+  const timer = setTimeout(
+    () =>
+      timeout.reject(new Transient({ en: en`no answer within ${withinMs} ms`, zh: zh`${withinMs} 毫秒内没有答复` })),
+    withinMs,
+  );
   try {
     return await Promise.race([answer, timeout.promise]);
   } finally {

@@ -8,9 +8,10 @@ import { exitCodeOf, type ReadCost, type Report } from '../domain/report.ts';
 import { findResourceOfKind, findResourceOfWord, type ResourceName, resourceNames } from '../domain/resources.ts';
 import type { ScopeRef } from '../domain/scope.ts';
 import { reportIn, type SpokenReport } from '../domain/spoken.ts';
-import { type Language, languages } from '../domain/text.ts';
+import type { Language } from '../domain/text.ts';
 import { locales } from '../locales/index.ts';
 import { type CliDeps, Exit } from './deps.ts';
+import { languageOption } from './language.ts';
 import { renderMarkdown, renderText } from './render.ts';
 import { parseScope, requireScope } from './scope.ts';
 
@@ -54,9 +55,7 @@ export function addDiagnoseWord(program: Command, deps: CliDeps): void {
       new Option('--output <format>', 'how to print the report').choices(['text', 'json', 'markdown']).default('text'),
     )
     .option('--picture <file>', 'draw who holds what, the cause marked, into a file (.svg or .png)', parsePicture)
-    .addOption(
-      new Option('--language <language>', 'the language of the sentences').choices([...languages]).default('en'),
-    )
+    .addOption(languageOption())
     .addHelpText(
       'after',
       '\nExit code: 0 nothing is wrong, 1 something is, 3 something that matters could not be read or explained, 2 the command failed.',
@@ -112,7 +111,10 @@ async function readLive(
   const notRead = options.notRead ?? [];
   if (notRead.length === 0 && options.now === undefined) return { cluster, cost };
   const hidden = Object.fromEntries(notRead.map((name) => [name, emptyObjects[name]]));
-  const unread = notRead.map((resource) => ({ resource, reason: 'not read (said so by the caller)' }));
+  const unread = notRead.map((resource) => ({
+    resource,
+    reason: { en: 'not read (said so by the caller)', zh: '没有读取（调用者如此说明）' },
+  }));
   const { identity, podCoverage, source } = cluster;
   const objects = { ...cluster.objects, ...hidden };
   return {

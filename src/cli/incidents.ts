@@ -1,9 +1,12 @@
 import type { Command } from 'commander';
-import { describeIncidentState, type Incident } from '../domain/incident.ts';
-import { describeScope } from '../domain/scope.ts';
+import type { Incident } from '../domain/incident.ts';
 import { incidentIn, planIn } from '../domain/spoken.ts';
+import type { Language } from '../domain/text.ts';
+import type { Locale } from '../locales/en.ts';
+import { locales } from '../locales/index.ts';
 import type { Store } from '../ports.ts';
 import { Exit } from './deps.ts';
+import { languageOption } from './language.ts';
 import { incidentJson, output, printJson, type StoredDeps, withStore } from './stored.ts';
 
 const MOST = 100;
@@ -14,36 +17,39 @@ export function addIncidentsWord(program: Command, deps: StoredDeps): void {
     .command('incidents')
     .description('list the incidents, newest first')
     .option('--output <format>', 'text or json', 'text')
-    .action(async (options: { readonly output: string }) => {
+    .addOption(languageOption())
+    .action(async (options: { readonly output: string; readonly language: Language }) => {
       const format = output(options.output);
+      const { language } = options;
+      const t = locales[language];
       await withStore(deps, async (store) => {
         const incidents = await store.listIncidents({ onlyOpen: false, limit: MOST });
         if (format === 'json') {
           const documents = [];
           for (const incident of incidents) {
-            const plans = (await store.plansOfIncident(incident.id)).map((plan) => planIn(plan, 'en'));
-            documents.push(incidentJson(incidentIn(incident, 'en'), plans));
+            const plans = (await store.plansOfIncident(incident.id)).map((plan) => planIn(plan, language));
+            documents.push(incidentJson(incidentIn(incident, language), plans));
           }
           printJson(deps, documents);
           return;
         }
-        if (incidents.length === 0) deps.out('no incidents\n');
-        for (const incident of incidents) deps.out(`${await lineOf(incident, store)}\n`);
+        if (incidents.length === 0) deps.out(`${t.stored.none}\n`);
+        for (const incident of incidents) deps.out(`${await lineOf(incident, store, t)}\n`);
       });
     });
 }
 
-async function lineOf(incident: Incident, store: Store): Promise<string> {
+async function lineOf(incident: Incident, store: Store, t: Locale): Promise<string> {
   const plans = await store.plansOfIncident(incident.id);
   const waiting = plans.filter(({ state }) => state === 'AWAITING_APPROVAL').length;
   const parts = [
     incident.id,
-    describeIncidentState(incident.state).en,
+    t.incidentState(incident.state),
     incident.cluster,
-    describeScope(incident.scope),
-    `opened ${incident.openedAt}`,
+    t.scope(incident.scope),
+    t.stored.opened(incident.openedAt),
   ];
-  if (waiting > 0) parts.push(`${waiting} waiting for approval`);
+  if (waiting > 0) parts.push(t.stored.waiting(waiting));
   return parts.join('  ');
 }
 

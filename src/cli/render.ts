@@ -5,6 +5,7 @@ import type { SpokenFinding, SpokenOffer, SpokenReport } from '../domain/spoken.
 import { textIn } from '../domain/text.ts';
 import type { PlannedWrite } from '../domain/write.ts';
 import type { Locale } from '../locales/en.ts';
+import { columnsOf } from './columns.ts';
 
 const WIDTH = 100;
 const MOST_NAMES = 8;
@@ -247,14 +248,6 @@ function wordsOf(text: string): readonly { readonly word: string; readonly gap: 
     ...text.matchAll(/(\s*)([（“]*\p{Script=Han}[，。；：、！？）”]*|(?:(?!\p{Script=Han})[^\s（“])+|[（“]+)/gu),
   ].map(([, gap = '', word = '']) => ({ word, gap: gap === '' ? '' : ' ' }));
 }
-
-function columnsOf(word: string): number {
-  let columns = 0;
-  for (const character of word) columns += WIDE.test(character) ? 2 : 1;
-  return columns;
-}
-
-const WIDE = /[\p{Script=Han}，。；：、！？（）]/u;
 
 /** Text from a cluster is data: no escape sequences for the terminal, no tricks with the reading direction. */
 function clean(text: string): string {

@@ -2,6 +2,7 @@ import { Kysely, PostgresDialect, sql, type Transaction } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import pg from 'pg';
 import { Refused, Transient, Uncertain } from '../domain/errors.ts';
+import { en, zh } from '../domain/text.ts';
 import type { Log } from '../ports.ts';
 import { AuditBook } from './audit-book.ts';
 import { migrations } from './migrations/all.ts';
@@ -162,7 +163,11 @@ function toFailure(error: unknown): unknown {
       error.errors.every((inner) => toFailure(inner) instanceof Transient));
   if (!isPassing) return error;
   const says = error.message || code || 'no answer';
-  return new Transient(`the database does not take it now: ${says}`, { cause: error });
+  const text = {
+    en: en`the database does not take it now: ${says}`,
+    zh: zh`数据库目前不接受请求：${says}`,
+  };
+  return new Transient(text, { cause: error });
 }
 
 function codeOf(error: unknown): string | undefined {

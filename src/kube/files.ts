@@ -10,6 +10,7 @@ import {
   resourceNames,
   resources,
 } from '../domain/resources.ts';
+import { en, enumerated, type Sentence, type Text, zh } from '../domain/text.ts';
 import { documentsOf } from './documents.ts';
 import { type Bundle, bundleOfStream, type Layout, layoutOf } from './layout.ts';
 import { type ParseProblem, parseObjects, resourceOfRaw, startParsing, unfold } from './parse.ts';
@@ -35,6 +36,8 @@ export interface FilesRead {
 
 /** Why a kind that `--not-read` or the file's own first document names was not read. */
 const NOT_READ = 'not read (said so by the caller)';
+/** The same for people. */
+export const notRead: Text = { en: NOT_READ, zh: '没有读取（调用者如此说明）' };
 
 /**
  * Reads saved objects as if they were a cluster: YAML or JSON, several documents, `List`s or tables with their objects;
@@ -218,12 +221,12 @@ class World {
     problems: readonly ParseProblem[],
     coverage: Coverage | undefined,
   ): readonly Unread[] {
-    const reasons = new Map<ResourceName, string>(asked.map((resource) => [resource, NOT_READ]));
+    const reasons = new Map<ResourceName, Sentence>(asked.map((resource) => [resource, notRead]));
     for (const { resource: word, reason } of this.#snapshots.flatMap((snapshot) => snapshot.notRead ?? [])) {
       const resource = findResource(word);
       if (resource === undefined)
         throw new Refused(`the Snapshot document's notRead names an unknown kind: ${JSON.stringify(word)}`);
-      if (!reasons.has(resource)) reasons.set(resource, reason);
+      if (!reasons.has(resource)) reasons.set(resource, reason === NOT_READ ? notRead : reason);
     }
     for (const [resource, list] of Map.groupBy(problems, (problem) => problem.resource)) {
       if (!reasons.has(resource)) reasons.set(resource, describeProblems(list));
@@ -240,17 +243,25 @@ class World {
       new Set(this.#bundles.flatMap(({ namespaced }) => [...(namespaced.get(name) ?? [])]));
     const hasKind = (name: ResourceName) => this.#loose.has(name) || this.#bundles.some(({ kinds }) => kinds.has(name));
     const namespaces = this.#knownNamespaces(objects);
-    const lacking = new Map<ResourceName, string>();
+    const lacking = new Map<ResourceName, Text>();
     for (const name of resourceNames) {
       if (hasKind(name)) continue;
       const of = collected(name);
       const missing = [...namespaces].filter((namespace) => !of.has(namespace));
-      if (!resources[name].namespaced || of.size === 0) lacking.set(name, `not in the ${formats}`);
+      if (!resources[name].namespaced || of.size === 0)
+        lacking.set(name, { en: en`not in the ${formats}`, zh: zh`${formats} 中没有` });
       // Of pods it is known which were read; that there is no event proves nothing in any case.
       else if (name === 'pods' || name === 'events') continue;
       else if (!hasKind('namespaces'))
-        lacking.set(name, `the ${formats} has them of ${some(of)} and does not say which namespaces there are`);
-      else if (missing.length > 0) lacking.set(name, `the ${formats} has them of ${some(of)}, not of ${some(missing)}`);
+        lacking.set(name, {
+          en: en`the ${formats} has them of ${some(of)} and does not say which namespaces there are`,
+          zh: zh`${formats} 中只有 ${some(of)} 的，并且没有说明有哪些名字空间`,
+        });
+      else if (missing.length > 0)
+        lacking.set(name, {
+          en: en`the ${formats} has them of ${some(of)}, not of ${some(missing)}`,
+          zh: zh`${formats} 中有 ${some(of)} 的，没有 ${some(missing)} 的`,
+        });
     }
     const pods = collected('pods');
     const hasAllPods =
@@ -281,7 +292,7 @@ class World {
 
 interface Coverage {
   /** Kinds that count as not read, and why. */
-  readonly lacking: ReadonlyMap<ResourceName, string>;
+  readonly lacking: ReadonlyMap<ResourceName, Text>;
   /** The namespaces whose pods were read; undefined for all. */
   readonly pods: ReadonlySet<string> | undefined;
 }
@@ -291,9 +302,8 @@ function* each(objects: ObjectTable): Generator<ObjectMeta> {
 }
 
 /** The first few names. */
-function some(names: Iterable<string>): string {
-  const all = [...names].toSorted();
-  return all.length <= 3 ? all.join(', ') : `${all.slice(0, 3).join(', ')} and ${all.length - 3} more`;
+function some(names: Iterable<string>): Text {
+  return enumerated([...names].toSorted(), 3);
 }
 
 /** The objects of a document. Throws `Refused` for answers of the API server that leave most of each object out. */
@@ -330,10 +340,13 @@ function withNamespaces(objects: ObjectTable): ObjectTable {
 }
 
 /** `2 objects could not be understood, the first is PersistentVolume x: spec.csi: …`: the reason of an unread kind. */
-export function describeProblems(problems: readonly ParseProblem[]): string {
+export function describeProblems(problems: readonly ParseProblem[]): Text {
   const [first] = problems;
-  const count = problems.length === 1 ? 'one object' : `${problems.length} objects`;
-  return `${count} could not be understood, the first is ${first?.object}: ${first?.says}`;
+  const n = problems.length;
+  return {
+    en: en`${n === 1 ? 'one object' : `${n} objects`} could not be understood, the first is ${first?.object}: ${first?.says}`,
+    zh: zh`${n} 个对象无法理解，第一个是 ${first?.object}：${first?.says}`,
+  };
 }
 
 /** A kind by any of its names: `leases`, `Lease`, `pvc`. */

@@ -1,5 +1,6 @@
 import { Cluster } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
+import { en, zh } from '../domain/text.ts';
 import type { BackendAccess, ClusterReader, ReadResult } from '../ports.ts';
 
 /**
@@ -37,7 +38,11 @@ async function addInventory(
       cost: { ...cost, requests: cost.requests + more, objects: cost.objects + volumes.length },
     };
   } catch (error) {
-    const reason = `the backend inventory did not answer: ${error instanceof Error ? error.message : String(error)}`;
+    const why = error instanceof Error ? error.message : String(error);
+    const reason = {
+      en: en`the backend inventory did not answer: ${why}`,
+      zh: zh`存储后端的清单没有应答：${why}`,
+    };
     return {
       cluster: new Cluster({ ...fieldsOf(cluster), unread: [...others, { resource: 'backendvolumes', reason }] }),
       cost,

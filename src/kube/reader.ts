@@ -22,6 +22,7 @@ import { isBeyondGrace, isFinished, isWaiting } from '../domain/pod.ts';
 import { refKey } from '../domain/ref.ts';
 import { findResourceOfKind, type ResourceName, resourceNames, resources } from '../domain/resources.ts';
 import { buildScope, type Scope, type ScopeRef } from '../domain/scope.ts';
+import { en, type Sentence, type Text, zh } from '../domain/text.ts';
 import type { ClusterReader, ReadRequest, ReadResult } from '../ports.ts';
 import { ApiError, deadlines, type KubeClient, type Meter, toDomainError } from './client.ts';
 import { describeProblems } from './files.ts';
@@ -129,10 +130,21 @@ async function readIdentity(client: KubeClient, signal: AbortSignal, meter?: Met
     if (error instanceof ApiError && (error.failure === 'forbidden' || error.failure === 'not-found'))
       return { name: client.name, uid: null };
     if (error instanceof ApiError && error.failure === 'unauthorized') {
-      throw new Refused(`cluster ${client.name} does not accept these credentials: ${error.message}`, { cause: error });
+      {
+        const says = {
+          en: en`cluster ${client.name} does not accept these credentials: ${error.message}`,
+          zh: zh`集群 ${client.name} 不接受这些凭据：${error.message}`,
+        };
+        throw new Refused(says, { cause: error });
+      }
     }
-    if (error instanceof ApiError)
-      throw new Transient(`cluster ${client.name} cannot be reached: ${error.message}`, { cause: error });
+    if (error instanceof ApiError) {
+      const says = {
+        en: en`cluster ${client.name} cannot be reached: ${error.message}`,
+        zh: zh`无法访问集群 ${client.name}：${error.message}`,
+      };
+      throw new Transient(says, { cause: error });
+    }
     throw error;
   }
 }
@@ -149,7 +161,7 @@ class Reading implements Meter {
   readonly #onRaw: ReaderOptions['onRaw'];
   readonly #budget: number;
   readonly #objects = new Map<ResourceName, Map<string, ObjectMeta>>();
-  readonly #unread = new Map<ResourceName, string>();
+  readonly #unread = new Map<ResourceName, Sentence>();
   readonly #podNamespaces = new Set<string>();
   readonly #podNodes = new Set<string>();
   /** Namespaces or `whole`, by kind: what need not be asked for again. */
@@ -868,9 +880,13 @@ class Reading implements Meter {
   }
 
   #fail(kind: ResourceName, error: unknown): void {
-    if (this.#signal.aborted) throw new Transient('the reading was stopped', { cause: error });
+    if (this.#signal.aborted)
+      throw new Transient({ en: 'the reading was stopped', zh: '读取已中止' }, { cause: error });
     if (error instanceof OverBudget) {
-      this.#unread.set(kind, `not asked for: the budget of ${this.#budget} requests was used up`);
+      this.#unread.set(kind, {
+        en: en`not asked for: the budget of ${this.#budget} requests was used up`,
+        zh: zh`没有读取：${this.#budget} 次请求的预算已用完`,
+      });
       return;
     }
     if (!(error instanceof ApiError)) throw error;
@@ -891,15 +907,16 @@ class Reading implements Meter {
     return list;
   }
 
-  #whyNotAsked(resource: ResourceName): string | undefined {
-    if (resource === 'backendvolumes') return 'not asked for: no backend inventory is connected';
-    if (!this.#needs.has(resource)) return 'not asked for: nothing needs it here';
+  #whyNotAsked(resource: ResourceName): Text | undefined {
+    if (resource === 'backendvolumes')
+      return { en: 'not asked for: no backend inventory is connected', zh: '没有读取：没有连接存储后端的清单' };
+    if (!this.#needs.has(resource)) return { en: 'not asked for: nothing needs it here', zh: '没有读取：这里不需要它' };
     if (this.#scope.kind === 'Cluster') return undefined;
     if (!this.#matters(resource, this.#chain())) return undefined;
     // Nothing on the chain leads to one.
     return resource === 'persistentvolumes' || resource === 'replicasets'
       ? undefined
-      : 'not asked for: nothing on the chain leads to it';
+      : { en: 'not asked for: nothing on the chain leads to it', zh: '没有读取：链路上没有通向它的对象' };
   }
 
   #coverage(): PodCoverage {
@@ -1048,20 +1065,20 @@ function toPage(
   return { items: items ?? [], next: typeof token === 'string' && token !== '' ? token : undefined };
 }
 
-function reasonOf(error: ApiError): string {
+function reasonOf(error: ApiError): Sentence {
   switch (error.failure) {
     case 'forbidden':
     case 'unauthorized':
-      return 'forbidden';
+      return { en: 'forbidden', zh: '没有权限' };
     case 'not-served':
     case 'not-found':
-      return 'not served by this cluster';
+      return { en: 'not served by this cluster', zh: '这个集群不提供它' };
     case 'timeout':
-      return `timed out: ${error.message}`;
+      return { en: en`timed out: ${error.message}`, zh: zh`超时：${error.message}` };
     case 'gone':
-      return 'the list expired twice while it was read';
+      return { en: 'the list expired twice while it was read', zh: '列表在读取过程中两次过期' };
     case 'throttled':
-      return 'the API server asked to slow down for too long';
+      return { en: 'the API server asked to slow down for too long', zh: 'API 服务器要求放慢速度的时间过长' };
     case 'conflict':
     case 'invalid':
     case 'server':

@@ -261,6 +261,38 @@ export const en = {
     severity: (severity: Severity) => severities[severity].toLowerCase(),
   },
 
+  stored: {
+    none: 'no incidents',
+    opened: (at: string) => `opened ${at}`,
+    waiting: (n: number) => `${number(n)} waiting for approval`,
+    about: (id: string, scope: string, cluster: string) => `${id}: ${scope} in cluster ${cluster}`,
+    labels: {
+      state: 'state',
+      opened: 'opened',
+      resolved: 'resolved',
+      thread: 'thread',
+      problem: 'problem',
+      finding: 'finding',
+      plan: 'plan',
+      because: 'because',
+      next: 'next',
+      incident: 'incident',
+      digest: 'digest',
+      risk: 'risk',
+      requester: 'requester',
+      approval: 'approval',
+      vote: 'vote',
+      step: (no: number) => `step ${no}`,
+    },
+    openedBy: (at: string, who: string) => `${at} by ${who}`,
+    inCluster: (incident: string, cluster: string) => `${incident} in cluster ${cluster}`,
+    risk: (risk: Risk, loss: DataLoss, undo: string) => `${risk}, loss of data: ${loss}; undo: ${undo}`,
+    nobody: 'nobody',
+    approval: (given: number, needed: number, until: string, startUntil: string | null) =>
+      `${given} of ${needed}, until ${until}${startUntil === null ? '' : `; start until ${startUntil}`}`,
+    reason: (what: string, why: string) => `${what}: ${why}`,
+  },
+
   terminal: {
     heading: (object: string | null, cluster: string | null, now: string) =>
       `Storage of ${object ?? 'the whole cluster'}${cluster === null ? '' : ` on ${cluster}`}, ${now}`,

@@ -238,6 +238,38 @@ export const zh: Locale = {
     severity: (severity) => severities[severity],
   },
 
+  stored: {
+    none: '没有事故',
+    opened: (at) => `始于 ${at}`,
+    waiting: (n) => `${number(n)} 个等待批准`,
+    about: (id, scope, cluster) => `${id}：集群 ${cluster} 中的 ${scope}`,
+    labels: {
+      state: '状态',
+      opened: '开始',
+      resolved: '解决',
+      thread: '消息列',
+      problem: '问题',
+      finding: '发现',
+      plan: '计划',
+      because: '原因',
+      next: '后续',
+      incident: '事故',
+      digest: '摘要',
+      risk: '风险',
+      requester: '发起者',
+      approval: '批准',
+      vote: '投票',
+      step: (no) => `步骤 ${no}`,
+    },
+    openedBy: (at, who) => `${at}，由 ${who} 发起`,
+    inCluster: (incident, cluster) => `${incident}，集群 ${cluster}`,
+    risk: (risk, loss, undo) => `${risks[risk]}，数据${lossWords[loss]}；撤销：${undo}`,
+    nobody: '无',
+    approval: (given, needed, until, startUntil) =>
+      `${given}/${needed}，截止 ${until}${startUntil === null ? '' : `；最迟 ${startUntil} 开始`}`,
+    reason: (what, why) => `${what}：${why}`,
+  },
+
   terminal: {
     heading: (object, cluster, now) =>
       `${cluster === null ? '' : `集群 ${cluster}：`}${object === null ? '整个集群的存储' : `${object} 的存储`}，${now}`,

@@ -119,7 +119,13 @@ describe('saved objects', () => {
       options,
     );
     expect(input.unread).toEqual([
-      { resource: 'pods', reason: expect.stringContaining('Pod p: metadata.finalizers') as string },
+      {
+        resource: 'pods',
+        reason: {
+          en: expect.stringContaining('Pod p: metadata.finalizers') as string,
+          zh: expect.stringContaining('1 个对象') as string,
+        },
+      },
     ]);
     expect(notes).toHaveLength(1);
   });

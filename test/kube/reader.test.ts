@@ -224,7 +224,7 @@ describe('a targeted read', () => {
   it('what the budget does not cover is unread, with the reason', async () => {
     const { cluster, cost } = await read(claimA, small, { budget: 7 });
     expect(cost.requests).toBe(7);
-    expect(cluster.whyUnread('events')).toBe('not asked for: the budget of 7 requests was used up');
+    expect(cluster.whyUnread('events')).toMatchObject({ en: 'not asked for: the budget of 7 requests was used up' });
     expect(cluster.isRead('persistentvolumeclaims')).toBe(true);
   });
 
@@ -232,7 +232,7 @@ describe('a targeted read', () => {
     const { cluster } = await read(claimA, small, {
       answer: ({ path }) => (path.endsWith('/leases') ? statusOf(403, 'Forbidden') : undefined),
     });
-    expect(cluster.whyUnread('leases')).toBe('forbidden');
+    expect(cluster.whyUnread('leases')).toMatchObject({ en: 'forbidden' });
     expect(cluster.isRead('nodes')).toBe(true);
   });
 
@@ -241,7 +241,7 @@ describe('a targeted read', () => {
       /snapshot\.storage|autoscaling/.test(seen.path) ? { status: 404, body: '404 page not found' } : undefined;
     const { cluster } = await read({ kind: 'Cluster' }, small, { answer: gone });
     expect(cluster.whyUnread('volumesnapshots')).toBeUndefined();
-    expect(cluster.whyUnread('horizontalpodautoscalers')).toBe('not served by this cluster');
+    expect(cluster.whyUnread('horizontalpodautoscalers')).toMatchObject({ en: 'not served by this cluster' });
   });
 
   it('a kind that cannot change what is said about the chain is not asked for, and counts as read', async () => {
@@ -494,7 +494,7 @@ describe('what a targeted read asks for besides', () => {
     );
     expect(cost.requests).toBe(10);
     for (const kind of ['clusterrolebindings', 'clusterroles'] as const)
-      expect(cluster.whyUnread(kind)).toBe('not asked for: the budget of 10 requests was used up');
+      expect(cluster.whyUnread(kind)).toMatchObject({ en: 'not asked for: the budget of 10 requests was used up' });
     for (const kind of ['pods', 'volumeattachments', 'leases', 'csinodes', 'events'] as const)
       expect(cluster.isRead(kind), kind).toBe(true);
   });
@@ -548,7 +548,7 @@ describe('pages', () => {
       needs: ['nodes'],
       answer: ({ query }) => (query.has('continue') ? statusOf(410, 'Expired') : undefined),
     });
-    expect(cluster.whyUnread('nodes')).toBe('the list expired twice while it was read');
+    expect(cluster.whyUnread('nodes')).toMatchObject({ en: 'the list expired twice while it was read' });
     expect(cluster.objects.nodes).toEqual([]);
   });
 });

@@ -70,6 +70,23 @@ export function faultsOfText(text: Text, names: ReadonlySet<string> = new Set())
   ];
 }
 
+/** What is wrong with what a person reads: Chinese style, and English that was left in it. */
+export function faultsOfProse(prose: string): readonly string[] {
+  const plain = prose
+    .replaceAll(/```[\s\S]*?```/g, 'Code')
+    .replaceAll(/`[^`]*`/g, 'Code')
+    .replaceAll(/<[^>]*>/g, 'Link')
+    .replaceAll(/:[a-z_]+:/g, '')
+    .replaceAll(/[*•]/g, '');
+  return [
+    ...wrongWords.flatMap(([wrong, right]) =>
+      wrong.test(plain) ? [`“${wrong.exec(plain)?.[0]}”: write ${right}`] : [],
+    ),
+    ...matches(plain, /\p{Script=Han}[A-Za-z0-9]|[A-Za-z0-9]\p{Script=Han}/gu, 'a space is missing between'),
+    ...matches(plain, /\b[a-z]+ [a-z]+ [a-z]+ [a-z]+\b/g, 'English was left'),
+  ];
+}
+
 /** A text without a Chinese character must be a name, the same in both. */
 function missingHan(en: string, zh: string): readonly string[] {
   if (/\p{Script=Han}/u.test(zh)) return [];

@@ -22,7 +22,13 @@ import { type Running, start, systemClock } from '../../src/wire.ts';
 export const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** People of the simulated workspace; Gus is a guest. */
-export const people = { dana: 'U0DANA00001', sam: 'U0SAM000001', lin: 'U0LIN000001', gus: 'U0GUS000001' } as const;
+export const people = {
+  dana: 'U0DANA00001',
+  sam: 'U0SAM000001',
+  lin: 'U0LIN000001',
+  mei: 'U0MEI000001',
+  gus: 'U0GUS000001',
+} as const;
 export type Who = keyof typeof people;
 export const channel = 'C0INCIDENTS';
 

@@ -86,6 +86,18 @@ export const people: readonly Person[] = [
   },
   {
     ...human,
+    id: 'U0MEI000001',
+    name: 'mei',
+    realName: 'Mei',
+    title: 'Storage on-call',
+    locale: 'zh-CN',
+    tz: 'Asia/Shanghai',
+    tzLabel: 'China Standard Time',
+    tzOffset: 28_800,
+    color: '#8a3ffc',
+  },
+  {
+    ...human,
     isRestricted: true,
     id: 'U0GUS000001',
     name: 'gus',
