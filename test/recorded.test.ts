@@ -19,8 +19,12 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   'b2-pv-deleted-first-without-finalizer-leak/bomb': [
     'volume-deleted-while-bound: PersistentVolume pvc-cf598887-500a-4e90-8b54-739510808098',
   ],
-  'b3-volumedelete-still-attached/still-attached': [],
-  'b3-volumefaileddelete-and-still-attached/still-attached': [],
+  'b3-volumedelete-still-attached/still-attached': [
+    'volume-released-in-use: PersistentVolume pvc-f91b903e-72d3-4bb0-a85a-773db21c889c',
+  ],
+  'b3-volumefaileddelete-and-still-attached/still-attached': [
+    'volume-released-in-use: PersistentVolume pvc-602e4c59-9a6b-47c9-81aa-747a4867d92e',
+  ],
   'c1-multi-attach-dead-node-deployment/after-force-delete': ['multi-attach-node-down: Node n1'],
   'c1-multi-attach-dead-node-deployment/fault': ['multi-attach-node-down: Node n1'],
   'c1-multi-attach-dead-node-deployment/healed': ['multi-attach-live-node: Deployment c1/web'],

@@ -116,10 +116,9 @@ function twinsOf({ volume }: StaleReservation, cluster: Cluster): readonly Volum
   return cluster.volumesOfHandle(volume.csi.driver, volume.csi.handle).filter((other) => other.name !== volume.name);
 }
 
-function offersOf({ volume, claim, oldUid }: StaleReservation, isBlocked: boolean): readonly OfferDraft[] {
+function offersOf({ volume, oldUid }: StaleReservation, isBlocked: boolean): readonly OfferDraft[] {
   if (deletesData(volume)) return keepFirst(volume);
-  // A Lost claim was bound before, and such a one binds by uid alone, not by name (`syncBoundClaim`).
-  if (volume.reclaimPolicy !== 'Retain' || isBlocked || claim.phase === 'Lost') return [];
+  if (volume.reclaimPolicy !== 'Retain' || isBlocked) return [];
   return [
     makeVolumeRebindable.offer({
       volume: volume.name,

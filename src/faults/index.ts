@@ -61,6 +61,7 @@ import { volumeDeletionStuck } from './volume-deletion-stuck.ts';
 import { volumeLimitReached } from './volume-limit-reached.ts';
 import { volumeOwnershipChange } from './volume-ownership-change.ts';
 import { volumeReclaimFailed } from './volume-reclaim-failed.ts';
+import { volumeReleasedInUse } from './volume-released-in-use.ts';
 import { volumeReleasedRetained } from './volume-released-retained.ts';
 import { volumeTopologyConflict } from './volume-topology-conflict.ts';
 import { volumeUnprotectedFromLeak } from './volume-unprotected-from-leak.ts';
@@ -129,6 +130,7 @@ export const faults = [
   volumeLimitReached,
   volumeOwnershipChange,
   volumeReclaimFailed,
+  volumeReleasedInUse,
   volumeReleasedRetained,
   volumeTopologyConflict,
   volumeUnprotectedFromLeak,

@@ -42,10 +42,10 @@ function isKept(volume: Volume, asked: ReadonlySet<string>, cluster: Cluster): b
   if (volume.phase !== 'Released' || volume.reclaimPolicy !== 'Retain' || isDeleting(volume) || asked.has(volume.name))
     return false;
   const { claimRef } = volume;
-  return (
-    claimRef === undefined ||
-    (cluster.findClaim(claimRef.namespace, claimRef.name) === undefined && cluster.claimOfVolume(volume) === undefined)
-  );
+  if (claimRef === undefined) return true;
+  const namesake = cluster.findClaim(claimRef.namespace, claimRef.name);
+  // One that was made again and got another volume asks for none any more.
+  return namesake === undefined || (namesake.phase === 'Bound' && namesake.uid !== claimRef.uid);
 }
 
 function toFinding(volume: Volume, cluster: Cluster): FindingDraft<Facts> {

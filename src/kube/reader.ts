@@ -651,7 +651,7 @@ class Reading implements Meter {
       this.#scope.kind === 'StorageClass' ||
       // Another volume may be made or meant for such a claim, or have the same handle.
       chain.claims.some((claim) => claim.deletedAt === undefined && claim.phase !== 'Bound') ||
-      chain.pods.some((pod) => this.#waitsForAttachment(pod, chain));
+      chain.pods.some((pod) => this.#waitsForAttachment(pod, chain) || this.#hasLostClaim(pod));
     if (fresh.length > MOST_VOLUMES || isSpread) await this.#list('persistentvolumes', null);
     else await inParallel(fresh, 4, (name) => this.#one('persistentvolumes', null, name));
   }
@@ -664,6 +664,14 @@ class Reading implements Meter {
     return this.#table.persistentvolumeclaims.filter((claim) =>
       this.#sourcesOf(claim).some((source) => sources.has(source)),
     );
+  }
+
+  /** A pod that runs without its claim: only the volume remembers whose it was. */
+  #hasLostClaim(pod: Pod): boolean {
+    if (pod.nodeName === undefined || isFinished(pod) || pod.namespace === null) return false;
+    if (!this.#wasAsked('persistentvolumeclaims', pod.namespace)) return false;
+    const cluster = this.#partial();
+    return cluster.claimsOfPod(pod).some(({ claim }) => claim === undefined);
   }
 
   #waitsForAttachment(pod: Pod, chain: Scope): boolean {

@@ -8,7 +8,13 @@ import { deleteObject } from '../domain/write.ts';
 import { assessData, dataOfPod, retainFirstReasons } from './rules/data.ts';
 import { getPod, isPodGone, podParams, podScope } from './rules/pods.ts';
 import { unreadReasons } from './rules/unread.ts';
-import { doomedVolumeReasons, makerReasons, stuckSiblingReasons, successorsOf } from './rules/workloads.ts';
+import {
+  doomedClaimReasons,
+  doomedVolumeReasons,
+  makerReasons,
+  stuckSiblingReasons,
+  successorsOf,
+} from './rules/workloads.ts';
 
 const needs: readonly ResourceName[] = [
   'pods',
@@ -54,6 +60,7 @@ export const deletePod = defineRemediation({
       ...stateReasons(pod, cluster),
       ...makerReasons(pod, cluster),
       ...doomedVolumeReasons(pod, cluster),
+      ...doomedClaimReasons(pod, cluster),
       ...stuckSiblingReasons(pod, cluster),
       ...retainFirstReasons(dataOfPod(pod, cluster)),
     ];

@@ -169,6 +169,7 @@ function boundReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
 }
 
 const provisionerKeys = ['volume.kubernetes.io/storage-provisioner', 'volume.beta.kubernetes.io/storage-provisioner'];
+const FAILED = 'ProvisioningFailed';
 const mayStillRun = /DeadlineExceeded|Canceled|Unavailable|Aborted|Unknown|timed out|already exists/i;
 
 /**
@@ -184,8 +185,10 @@ function provisionerReasons(claim: Claim, cluster: Cluster): readonly Sentence[]
   if (unread.length > 0) return unread;
   const [last] = cluster
     .eventsOf(claim.ref)
-    .filter((event) => event.reason === 'ProvisioningFailed' || event.reason === 'Provisioning');
-  if (last?.reason === 'ProvisioningFailed' && !mayStillRun.test(last.message)) return [];
+    .filter((event) => event.reason === FAILED || event.reason === 'Provisioning')
+    // Events tell whole seconds. Of one second the answer is the later: the next attempt waits longer than that.
+    .toSorted((a, b) => b.lastAt - a.lastAt || Number(b.reason === FAILED) - Number(a.reason === FAILED));
+  if (last?.reason === FAILED && !mayStillRun.test(last.message)) return [];
   return [`a provisioner was asked for claim ${claim.name} and may be making its volume`];
 }
 

@@ -391,6 +391,12 @@ describe('what a targeted read asks for besides', () => {
       kinds: ['csistoragecapacities'],
     },
     {
+      what: 'a pod runs, and its claim is gone',
+      scope: podP,
+      objects: [podOf('gone', { nodeName: 'n1' })],
+      kinds: ['persistentvolumes'],
+    },
+    {
       what: 'an attachment was refused by a webhook',
       scope: podP,
       objects: [

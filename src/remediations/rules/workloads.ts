@@ -2,6 +2,7 @@ import { type Cluster, controllerOf } from '../../domain/cluster.ts';
 import type { ObjectMeta, Pod } from '../../domain/objects.ts';
 import { isDeleting, isFinished, isUnscheduled, isWaiting, unscheduledMs } from '../../domain/pod.ts';
 import { findResourceOfKind } from '../../domain/resources.ts';
+import { ownsClaim } from '../../domain/scope.ts';
 import { en, type Sentence, type Text, zh } from '../../domain/text.ts';
 import { minutes } from '../../domain/time.ts';
 import { unreadReasons } from './unread.ts';
@@ -33,6 +34,25 @@ export function doomedVolumeReasons(pod: Pod, cluster: Cluster): readonly Text[]
       en: en`volume ${volume.name} is being deleted: a new pod could not attach it any more`,
       zh: zh`卷 ${volume.name} 正在被删除：新的 Pod 无法再挂接它`,
     }));
+}
+
+/**
+ * A pod that is made again names the same claims. One that is being deleted goes with the pod, and only a StatefulSet
+ * makes it again, from its template: any other new pod would wait for it for ever.
+ */
+export function doomedClaimReasons(pod: Pod, cluster: Cluster): readonly Text[] {
+  const owner = controllerOf(pod);
+  const set = owner?.kind === 'StatefulSet' ? cluster.findStatefulSet(pod.namespace ?? '', owner.name) : undefined;
+  return cluster.claimsOfPod(pod).flatMap(({ volume, claim }) => {
+    if (!claim || volume.ephemeral || !isDeleting(claim)) return [];
+    if (set?.uid === owner?.uid && set && ownsClaim(set, claim)) return [];
+    return [
+      {
+        en: en`claim ${claim.name} is being deleted and nothing makes it again: a new pod would not start without it`,
+        zh: zh`申领 ${claim.name} 正在被删除，而且没有谁会重新创建它：新的 Pod 没有它就无法启动`,
+      },
+    ];
+  });
 }
 
 /** A younger pod of the same workload that does not start either is evidence that the next one will not. */
