@@ -526,6 +526,13 @@ export class Bed {
     return this.api.get(`pv ${textAt(bound, 'spec.volumeName')}`);
   }
 
+  /** The PV that its claim has let go of, once there is one. */
+  untilReleased(): Promise<KubeObject> {
+    return this.until('a volume to be Released', async () =>
+      (await this.api.list('pv')).find((one) => textAt(one, 'status.phase') === 'Released'),
+    );
+  }
+
   /** Attachments of a PV, deleting ones too. */
   async attachmentsOf(volumeName: string): Promise<readonly KubeObject[]> {
     const all = await this.api.list('va');

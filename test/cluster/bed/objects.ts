@@ -144,6 +144,12 @@ export function podSpec(options: PodOptions = {}): Readonly<Record<string, unkno
   };
 }
 
+/** An affinity for one machine: the scheduler puts the first pod there, and the next elsewhere once that machine is down. */
+export function prefers(machine: string): Readonly<Record<string, unknown>> {
+  const preference = { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: [machine] }] };
+  return { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference }] } };
+}
+
 export interface WorkloadOptions extends PodOptions {
   readonly replicas?: number;
   /** More of the workload's own `spec`: strategy, podManagementPolicy … */

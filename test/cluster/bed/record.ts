@@ -25,7 +25,9 @@ export async function record(
   const folder = join(recordedFolder, id);
   await mkdir(folder, { recursive: true });
   const kept = objects.filter((object) => !isInborn(object) && !isChatter(object)).map(withoutMachine);
-  const snapshot = snapshotYaml(cluster, kept).replaceAll(new RegExp(`\\b${hostname()}\\b`, 'g'), 'host');
+  // A provisioner signs as `DRIVER_HOST_UID`, and an underscore is no end of a word.
+  const machine = new RegExp(`(?<![A-Za-z0-9-])${hostname().replaceAll('.', '\\.')}(?![A-Za-z0-9-])`, 'g');
+  const snapshot = snapshotYaml(cluster, kept).replaceAll(machine, 'host');
   await writeFile(join(folder, 'snapshot.yaml'), snapshot);
   await writeFile(join(folder, 'expected.yaml'), stringify(expected, { lineWidth: 0 }));
 }

@@ -175,6 +175,10 @@ async function checkBackend(scenario: Scenario, bed: Bed): Promise<void> {
   expect([...new Set(harm.map(({ kind }) => kind))].toSorted(), `harm: ${JSON.stringify(harm)}`).toEqual(
     [...(scenario.harm ?? [])].toSorted(),
   );
+  if (scenario.destroyed !== undefined) {
+    const deletions = (await bed.disks.calls()).filter(({ rpc, code }) => rpc === 'DeleteVolume' && code === 'OK');
+    expect(new Set(deletions.map(({ volume }) => volume)).size, 'volumes destroyed').toBe(scenario.destroyed);
+  }
   const handles = new Set((await bed.api.list('pv')).map((volume) => textAt(volume, 'spec.csi.volumeHandle')));
   const forgotten = (await bed.disks.volumes()).filter(({ handle }) => !handles.has(handle));
   expect(

@@ -75,6 +75,8 @@ export interface Scenario {
   left?(bed: Bed): Promise<readonly Expected[]> | readonly Expected[];
   /** What the storage system must have seen of each kind, at least once; no harm of any kind unless said. */
   readonly harm?: readonly Harm['kind'][];
+  /** Volumes that the driver must have destroyed with all their data; not counted unless said. */
+  readonly destroyed?: number;
   /** Volumes without a PV that may be left in the storage system; none unless said. */
   readonly leaks?: number;
   /** Seconds after which it has failed; 240 unless said. */
