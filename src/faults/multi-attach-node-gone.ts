@@ -1,19 +1,19 @@
-import { few, type Hold, holdsOf, listed, sufferers } from '../domain/attachment.ts';
+import { few, type Hold, holdsOf, sufferers } from '../domain/attachment.ts';
 import type { Cluster, SignOfLife } from '../domain/cluster.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Pod } from '../domain/objects.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { textIn } from '../domain/text.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { count, duration, en, listed, plural, type Sentence, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { deleteAttachment } from '../remediations/delete-attachment.ts';
 
 interface Facts {
   readonly node: string;
   readonly volumes: number;
   readonly waiting: readonly string[];
-  readonly waitedFor: string;
-  readonly alive: string | undefined;
+  readonly waitedFor: Text;
+  readonly alive: Sentence | undefined;
   readonly isProgress: boolean;
 }
 
@@ -37,16 +37,31 @@ export const multiAttachNodeGone = defineFault<'multi-attach-node-gone', Facts>(
   words: {
     summary: (f) =>
       f.isProgress
-        ? `Node ${f.node} is gone; Kubernetes is still taking ${volumes(f)} away from it for ${listed(f.waiting)}.`
-        : `Node ${f.node} does not exist any more, but ${volumes(f)} that ${waits(f)} ${f.volumes === 1 ? 'is' : 'are'} still attached to it.`,
+        ? {
+            en: en`Node ${f.node} is gone; Kubernetes is still taking ${volumes(f)} away from it for ${listed(f.waiting)}.`,
+            zh: zh`节点 ${f.node} 已不存在；Kubernetes 仍在为 ${listed(f.waiting)} 将 ${volumes(f)}从该节点移走。`,
+          }
+        : {
+            en: en`Node ${f.node} does not exist any more, but ${volumes(f)} that ${listed(f.waiting)} ${plural(f.waiting.length, 'waits', 'wait')} for ${plural(f.volumes, 'is', 'are')} still attached to it.`,
+            zh: zh`节点 ${f.node} 已不存在，但 ${listed(f.waiting)} 正在等待的 ${volumes(f)}仍挂接在该节点上。`,
+          },
     explanation: (f) => {
       if (f.isProgress) {
-        return `The node's pods are collected after one minute and the detach is forced six minutes later. The longest wait is ${f.waitedFor} so far; nothing needs to be done yet.`;
+        return {
+          en: en`The node's pods are collected after one minute and the detach is forced six minutes later. The longest wait is ${f.waitedFor} so far; nothing needs to be done yet.`,
+          zh: zh`该节点的 Pod 会在 1 分钟后被垃圾收集，再过 6 分钟会强制解除挂接。目前等待最久的已有 ${f.waitedFor}；目前不需要做任何事。`,
+        };
       }
       if (f.alive !== undefined) {
-        return `The Node object is gone, but the machine still runs (${f.alive}), so its pods may still write. It must be powered off before the volume moves.`;
+        return {
+          en: en`The Node object is gone, but the machine still runs (${f.alive}), so its pods may still write. It must be powered off before the volume moves.`,
+          zh: zh`Node 对象已不存在，但机器仍在运行（${f.alive}），因此它上面的 Pod 可能仍在写入。移走卷之前必须先将机器断电。`,
+        };
       }
-      return 'The forced detach is overdue: it is switched off, or its timer was reset. A node that does not exist cannot be tainted, so the attachment stays until somebody proves that the machine is off and the attachment is deleted.';
+      return {
+        en: 'The forced detach is overdue: it is switched off, or its timer was reset. A node that does not exist cannot be tainted, so the attachment stays until somebody proves that the machine is off and the attachment is deleted.',
+        zh: '强制解除挂接早该发生却没有发生：该功能已被关闭，或者它的计时器被重置。不存在的节点无法添加污点，因此这个挂接会一直存在，直到有人证明机器已关机并删除该挂接。',
+      };
     },
   },
   doc: {
@@ -105,7 +120,7 @@ function toFinding(node: string, holds: readonly Hold[], cluster: Cluster): Find
       volumes: overdue.length,
       waiting: waiting.map((pod) => pod.name),
       waitedFor: duration(longest),
-      alive: sign && textIn(sign.says, 'en'),
+      alive: sign?.says,
       isProgress,
     },
     evidence: evidenceOf(node, overdue, waiting, sign),
@@ -131,45 +146,60 @@ function evidenceOf(
   sign: SignOfLife | undefined,
 ): readonly Evidence[] {
   return [
-    absent(
-      missingRef('Node', null, node),
-      'no Node object of that name exists; that is no proof that the machine is off',
-    ),
+    absent(missingRef('Node', null, node), {
+      en: 'no Node object of that name exists; that is no proof that the machine is off',
+      zh: '不存在该名称的 Node 对象；这不能证明机器已关机',
+    }),
     ...few(holds).flatMap(({ attachment, volume }) => [
-      fact(
-        attachment,
-        'spec.nodeName',
-        attachment.nodeName,
-        `volume ${volume.name} is still attached to ${node}, and nobody has asked for its detach`,
-      ),
-      fact(volume, 'spec.accessModes', volume.accessModes.join(', '), 'only one node at a time may have it'),
+      fact(attachment, 'spec.nodeName', attachment.nodeName, {
+        en: en`volume ${volume.name} is still attached to ${node}, and nobody has asked for its detach`,
+        zh: zh`卷 ${volume.name} 仍挂接在 ${node} 上，没有人请求解除挂接`,
+      }),
+      fact(volume, 'spec.accessModes', volume.accessModes.join(', '), {
+        en: 'only one node at a time may have it',
+        zh: '同一时间只能由一个节点使用',
+      }),
     ]),
-    ...few(waiting).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${pod.nodeName} for the volume`)),
+    ...few(waiting).map((pod) =>
+      fact(pod, 'status.phase', pod.phase, {
+        en: en`waits on ${pod.nodeName} for the volume`,
+        zh: zh`在 ${pod.nodeName} 上等待该卷`,
+      }),
+    ),
     ...(sign ? [{ object: sign.ref, path: sign.path, value: sign.value, says: sign.says }] : []),
   ];
 }
 
 function manualFor(node: string, isAlive: boolean): readonly ManualStep[] {
   const look = {
-    says: `Look ${node} up in the cloud console, hypervisor or BMC: terminated, or only removed from the cluster?`,
+    says: {
+      en: en`Look ${node} up in the cloud console, hypervisor or BMC: terminated, or only removed from the cluster?`,
+      zh: zh`请在云控制台、虚拟机管理程序或 BMC 中查看 ${node}：是已经销毁，还是只从集群中移除了？`,
+    },
   };
   if (isAlive)
     return [
       look,
-      { says: 'Power the machine off, or let its kubelet join again: then its pods and mounts are ended in order.' },
+      {
+        says: {
+          en: 'Power the machine off, or let its kubelet join again: then its pods and mounts are ended in order.',
+          zh: '请将机器断电，或让它的 kubelet 重新加入集群：这样它的 Pod 和挂载会有序结束。',
+        },
+      },
     ];
   return [
     look,
     {
-      says: 'If this comes back with every lost node, read the flags of kube-controller-manager: --disable-force-detach-on-timeout switches the forced detach off.',
+      says: {
+        en: 'If this comes back with every lost node, read the flags of kube-controller-manager: --disable-force-detach-on-timeout switches the forced detach off.',
+        zh: '如果每次丢失节点都会这样，请检查 kube-controller-manager 的启动参数：--disable-force-detach-on-timeout 会关闭强制解除挂接。',
+      },
     },
   ];
 }
 
-function volumes(f: Facts): string {
-  return f.volumes === 1 ? 'one volume' : `${f.volumes} volumes`;
-}
-
-function waits(f: Facts): string {
-  return `${listed(f.waiting)} ${f.waiting.length === 1 ? 'waits' : 'wait'} for`;
+function volumes(f: Facts): Text {
+  return f.volumes === 1
+    ? { en: 'one volume', zh: '1 个卷' }
+    : count(f.volumes, { en: ['volume', 'volumes'], zh: '个卷' });
 }

@@ -1,4 +1,4 @@
-import { deletionTimestampOf, MOST_EXAMPLES, OWNER_GRACE_MS, some } from '../domain/claim.ts';
+import { deletionTimestampOf, MOST_EXAMPLES, OWNER_GRACE_MS } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type FindingDraft, type FoundCause, fact } from '../domain/fault.ts';
 import type { NamespaceObject, ObjectMeta } from '../domain/objects.ts';
@@ -6,11 +6,11 @@ import { deletingForMs, isDeleting } from '../domain/pod.ts';
 import { type Ref, refKey } from '../domain/ref.ts';
 import { findResourceOfKind } from '../domain/resources.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, named, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly namespace: string;
-  readonly deletedFor: string;
+  readonly deletedFor: Text;
   readonly left: readonly string[];
   readonly cause: string;
   readonly isProgress: boolean;
@@ -33,10 +33,24 @@ export const namespaceHeld = defineFault<'namespace-held', Facts>({
   needs: ['namespaces'],
   uses: ['pods', 'persistentvolumeclaims', 'volumesnapshots'],
   words: {
-    summary: (f) =>
-      `Namespace ${f.namespace} was deleted ${f.deletedFor} ago and waits for ${some(f.left, 'object')} in it.`,
+    summary: (f) => ({
+      en: en`Namespace ${f.namespace} was deleted ${f.deletedFor} ago and waits for ${named(f.left, 'object')} in it.`,
+      zh: zh`名字空间 ${f.namespace} 于 ${f.deletedFor}前被删除，仍在等待其中的${named(f.left, 'object')}。`,
+    }),
     explanation: (f) =>
-      `A namespace goes when everything in it is gone, and that cannot go because of ${f.cause}. ${f.isProgress ? 'That is still being worked on.' : 'It goes by itself as soon as that is solved.'} Its own finalizer protects what is left and must stay.`,
+      sentences(
+        {
+          en: en`A namespace goes when everything in it is gone, and that cannot go because of ${f.cause}.`,
+          zh: zh`其中的内容全部消失后，名字空间才会消失，而这些内容因 ${f.cause} 无法消失。`,
+        },
+        f.isProgress
+          ? { en: 'That is still being worked on.', zh: '该问题仍在处理中。' }
+          : { en: 'It goes by itself as soon as that is solved.', zh: '该问题解决后，名字空间会自行消失。' },
+        {
+          en: 'Its own finalizer protects what is left and must stay.',
+          zh: '它自己的 Finalizer 保护着剩下的内容，必须保留。',
+        },
+      ),
   },
   doc: {
     meaning:
@@ -111,8 +125,14 @@ function toFinding(namespace: NamespaceObject, left: readonly Left[], cluster: C
       isProgress,
     },
     evidence: [
-      fact(namespace, 'metadata.deletionTimestamp', deletionTimestampOf(namespace), 'the deletion cannot be withdrawn'),
-      fact(namespace, 'status.phase', namespace.phase, 'it waits until nothing is left in it'),
+      fact(namespace, 'metadata.deletionTimestamp', deletionTimestampOf(namespace), {
+        en: 'the deletion cannot be withdrawn',
+        zh: '删除无法撤回',
+      }),
+      fact(namespace, 'status.phase', namespace.phase, {
+        en: 'it waits until nothing is left in it',
+        zh: '它会等到其中没有任何剩余内容',
+      }),
       ...left
         .slice(0, MOST_EXAMPLES)
         .map(({ object }) =>
@@ -120,21 +140,28 @@ function toFinding(namespace: NamespaceObject, left: readonly Left[], cluster: C
             object,
             'metadata.finalizers',
             [...object.finalizers],
-            isDeleting(object) ? 'is being deleted and cannot go' : 'is still there',
+            isDeleting(object)
+              ? { en: 'is being deleted and cannot go', zh: '正在被删除，但无法消失' }
+              : { en: 'is still there', zh: '仍然存在' },
           ),
         ),
       ...(left.length > MOST_EXAMPLES
         ? [
-            fact(
-              namespace,
-              'objects',
-              left.length,
-              `${left.length} objects with faults are left; ${MOST_EXAMPLES} are shown`,
-            ),
+            fact(namespace, 'objects', left.length, {
+              en: en`${left.length} objects with faults are left; ${MOST_EXAMPLES} are shown`,
+              zh: zh`还剩 ${left.length} 个有故障的对象；这里显示 ${MOST_EXAMPLES} 个`,
+            }),
           ]
         : []),
     ],
     progressSeconds: isProgress ? Math.max(...causes.map((one) => one.progressSeconds ?? 0)) : undefined,
-    manual: [{ says: 'Treat the cause; the namespace then goes by itself. Leave its own finalizer alone.' }],
+    manual: [
+      {
+        says: {
+          en: 'Treat the cause; the namespace then goes by itself. Leave its own finalizer alone.',
+          zh: '请处理根因；之后名字空间会自行消失。不要动它自己的 Finalizer。',
+        },
+      },
+    ],
   };
 }

@@ -1,18 +1,19 @@
-import { few, listed, sufferers } from '../domain/attachment.ts';
+import { few, sufferers } from '../domain/attachment.ts';
 import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Node, Pod } from '../domain/objects.ts';
 import { isUnscheduled } from '../domain/pod.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, listed, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { isSelectedBy, reachesAll, reservingTaintsAgainst, stateTaintsAgainst } from '../domain/topology.ts';
 import { hasTaint, OUT_OF_SERVICE } from '../domain/volume.ts';
 import { removeOutOfServiceTaint } from '../remediations/remove-out-of-service-taint.ts';
 
 interface Facts {
   readonly node: string;
-  readonly readyFor: string;
+  readonly readyFor: Text;
   readonly kept: readonly string[];
   readonly attachments: number;
   readonly inUse: number;
@@ -36,16 +37,32 @@ export const outOfServiceTaintLeft = defineFault<'out-of-service-taint-left', Fa
   words: {
     summary: (f) =>
       f.isProgress
-        ? `Node ${f.node} came back ${f.readyFor} ago and still has its out-of-service taint.`
-        : `Node ${f.node} has been Ready for ${f.readyFor} but still carries the out-of-service taint${f.kept.length > 0 ? `, which keeps ${listed(f.kept)} away` : ''}.`,
+        ? {
+            en: en`Node ${f.node} came back ${f.readyFor} ago and still has its out-of-service taint.`,
+            zh: zh`节点 ${f.node} 于 ${f.readyFor}前恢复，但仍带有停止服务（out-of-service）污点。`,
+          }
+        : {
+            en: en`Node ${f.node} has been Ready for ${f.readyFor} but still carries the out-of-service taint${keptAway(f)}.`,
+            zh: zh`节点 ${f.node} 已就绪 ${f.readyFor}，但仍带有停止服务（out-of-service）污点${keptAway(f)}。`,
+          },
     explanation: (f) => {
       if (f.isProgress)
-        return 'Whoever set it is expected to remove it once the machine was power-cycled and is clean.';
-      const left =
+        return {
+          en: 'Whoever set it is expected to remove it once the machine was power-cycled and is clean.',
+          zh: '机器断电重启并清理干净后，应由设置该污点的人将其移除。',
+        };
+      return sentences(
+        {
+          en: 'Nobody but a person removes this taint. Until then no pod may run there, and every volume that is attached to the node is taken away without waiting for its unmount, which can damage data.',
+          zh: '这个污点只能由人来移除。在此之前，任何 Pod 都不能在该节点上运行，而且每个挂接到该节点的卷都会不等卸载就被移走，这可能损坏数据。',
+        },
         f.attachments + f.inUse > 0
-          ? ` The node is not clean yet: attachments ${f.attachments}, volumes in use ${f.inUse}.`
-          : '';
-      return `Nobody but a person removes this taint. Until then no pod may run there, and every volume that is attached to the node is taken away without waiting for its unmount, which can damage data.${left}`;
+          ? {
+              en: en`The node is not clean yet: attachments ${f.attachments}, volumes in use ${f.inUse}.`,
+              zh: zh`该节点还没有清理干净：挂接 ${f.attachments} 个，使用中的卷 ${f.inUse} 个。`,
+            }
+          : undefined,
+      );
     },
   },
   doc: {
@@ -108,32 +125,39 @@ function toFinding(node: Node, kept: readonly Pod[], cluster: Cluster): FindingD
   };
 }
 
+function keptAway({ kept }: Facts): Text | undefined {
+  if (kept.length === 0) return undefined;
+  const names = listed(kept);
+  return { en: en`, which keeps ${names} away`, zh: zh`，使 ${names} 无法调度到这里` };
+}
+
 function evidenceOf(node: Node, kept: readonly Pod[], readyForMs: number, cluster: Cluster): readonly Evidence[] {
+  const readyFor = duration(readyForMs);
   const taint = node.taints?.find((one) => one.key === OUT_OF_SERVICE);
   return [
-    fact(
-      node,
-      'spec.taints',
-      taint ? { key: taint.key, effect: taint.effect } : OUT_OF_SERVICE,
-      'the node is still marked as out of service',
-    ),
-    fact(
-      node,
-      'status.conditions[Ready].status',
-      node.ready?.status,
-      `the node has been Ready for ${duration(readyForMs)}`,
-    ),
-    fact(node, 'status.volumesInUse', String(node.volumesInUse.length), 'volumes that the kubelet has in use there'),
+    fact(node, 'spec.taints', taint ? { key: taint.key, effect: taint.effect } : OUT_OF_SERVICE, {
+      en: 'the node is still marked as out of service',
+      zh: '该节点仍被标记为停止服务',
+    }),
+    fact(node, 'status.conditions[Ready].status', node.ready?.status, {
+      en: en`the node has been Ready for ${readyFor}`,
+      zh: zh`该节点已就绪 ${readyFor}`,
+    }),
+    fact(node, 'status.volumesInUse', String(node.volumesInUse.length), {
+      en: 'volumes that the kubelet has in use there',
+      zh: 'kubelet 在该节点上正在使用的卷的数量',
+    }),
     ...few(cluster.attachmentsOnNode(node.name)).map((attachment) =>
-      fact(
-        attachment,
-        'spec.nodeName',
-        node.name,
-        'is attached to the tainted node: it will be taken away without an unmount',
-      ),
+      fact(attachment, 'spec.nodeName', node.name, {
+        en: 'is attached to the tainted node: it will be taken away without an unmount',
+        zh: '挂接在带有该污点的节点上：会未经卸载就被移走',
+      }),
     ),
     ...few(kept).map((pod) =>
-      fact(pod, 'status.conditions[PodScheduled].status', 'False', 'would fit on the node but for the taint'),
+      fact(pod, 'status.conditions[PodScheduled].status', 'False', {
+        en: 'would fit on the node but for the taint',
+        zh: '如果没有这个污点，就可以调度到该节点',
+      }),
     ),
   ];
 }
@@ -141,11 +165,17 @@ function evidenceOf(node: Node, kept: readonly Pod[], readyForMs: number, cluste
 function manualFor(node: Node): readonly ManualStep[] {
   return [
     {
-      says: 'Find out whether the machine was power-cycled since the taint was set: its boot id is of this start.',
+      says: {
+        en: 'Find out whether the machine was power-cycled since the taint was set: its boot id is of this start.',
+        zh: '请查明设置污点之后机器是否断电重启过：它的 boot ID 对应最近这次启动。',
+      },
       command: `kubectl get node ${shellWord(node.name)} -o jsonpath='{.status.nodeInfo.bootID}'`,
     },
     {
-      says: 'If it was not, cordon it, power-cycle it, and look again: left-over mounts of the time before may still write.',
+      says: {
+        en: 'If it was not, cordon it, power-cycle it, and look again: left-over mounts of the time before may still write.',
+        zh: '如果没有，请将该节点标记为不可调度，将机器断电重启，然后再查看：之前残留的挂载可能仍在写入。',
+      },
     },
   ];
 }

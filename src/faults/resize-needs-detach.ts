@@ -1,4 +1,4 @@
-import { groupsOf, nameOf, shellWord, some, waitByHand } from '../domain/claim.ts';
+import { groupsOf, nameOf, shellWord, waitByHand } from '../domain/claim.ts';
 import { type AnyWorkload, type Cluster, controllerOf } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Pod } from '../domain/objects.ts';
@@ -6,6 +6,7 @@ import { type Ref, refKey, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import { type Resize, resizeEvidence, resizeGraceLeft, resizesOf } from '../domain/resize.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, enumerated, listed, named, plural, sentences, zh } from '../domain/text.ts';
 import { scaleDownAndRestore } from '../remediations/scale-down-and-restore.ts';
 
 interface Facts {
@@ -26,12 +27,24 @@ export const resizeNeedsDetach = defineFault<'resize-needs-detach', Facts>({
   needs: ['persistentvolumeclaims', 'persistentvolumes', 'pods', 'volumeattachments'],
   uses: ['events', 'csidrivers', 'deployments', 'statefulsets', 'replicasets'],
   words: {
-    summary: (f) =>
-      `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'grows' : 'grow'} only when detached, and ${f.holders.join(' and ')} ${f.holders.length === 1 ? 'keeps' : 'keep'} ${f.claims.length === 1 ? 'it' : 'them'} attached.`,
+    summary: (f) => {
+      const claims = named(f.claims, 'Claim');
+      const n = f.claims.length;
+      return {
+        en: en`${claims} ${plural(n, 'grows', 'grow')} only when detached, and ${f.holders.join(' and ')} ${plural(f.holders.length, 'keeps', 'keep')} ${plural(n, 'it', 'them')} attached.`,
+        zh: zh`${claims} 只有在解除挂接后才能扩充，而 ${listed(f.holders)} 使其保持挂接。`,
+      };
+    },
     explanation: (f) => {
-      if (f.isProgress) return 'The resize has begun only a short time ago.';
-      const error = f.error === undefined ? '' : ` It says: ${f.error}.`;
-      return `The driver refuses to enlarge a volume that is attached.${error} As long as a pod runs, or a new one starts at once after a restart, the volume is never free. The pods go on with the old size.`;
+      if (f.isProgress) return { en: 'The resize has begun only a short time ago.', zh: '调整大小刚开始不久。' };
+      return sentences(
+        { en: 'The driver refuses to enlarge a volume that is attached.', zh: '驱动拒绝扩充已挂接的卷。' },
+        f.error === undefined ? undefined : { en: en`It says: ${f.error}.`, zh: zh`它的答复是：${f.error}。` },
+        {
+          en: 'As long as a pod runs, or a new one starts at once after a restart, the volume is never free. The pods go on with the old size.',
+          zh: '只要有 Pod 在运行，或者重启后新的 Pod 立即启动，卷就永远不会空闲。Pod 会继续使用旧的大小。',
+        },
+      );
     },
   },
   doc: {
@@ -122,20 +135,24 @@ function evidenceOf(first: Resize, pods: readonly Pod[], cluster: Cluster): read
       .attachmentsOfVolume(first.volume.name)
       .slice(0, 3)
       .map((attachment) =>
-        fact(attachment, 'status.attached', attachment.attached, `the volume is held on ${attachment.nodeName}`),
+        fact(attachment, 'status.attached', attachment.attached, {
+          en: en`the volume is held on ${attachment.nodeName}`,
+          zh: zh`卷仍挂接在 ${attachment.nodeName} 上`,
+        }),
       ),
-    ...pods
-      .slice(0, 3)
-      .map((pod) =>
-        fact(
-          pod,
-          'spec.nodeName',
-          pod.nodeName,
-          controllerOf(pod)
-            ? 'uses it there; its workload would start another one'
-            : 'uses it there, and has no controller',
-        ),
+    ...pods.slice(0, 3).map((pod) =>
+      fact(
+        pod,
+        'spec.nodeName',
+        pod.nodeName,
+        controllerOf(pod)
+          ? {
+              en: 'uses it there; its workload would start another one',
+              zh: '在那里使用它；停掉后，它的工作负载会再启动一个',
+            }
+          : { en: 'uses it there, and has no controller', zh: '在那里使用它，且没有控制器' },
       ),
+    ),
   ];
 }
 
@@ -152,24 +169,41 @@ function manualFor(
     holder && isSafe
       ? `${holder.kind.toLowerCase()}/${shellWord(holder.name)} -n ${shellWord(holder.namespace ?? '')}`
       : '';
+  const users = enumerated(
+    holders.map((ref) => `${ref.kind} ${nameOf(ref)}`),
+    holders.length,
+  );
+  const start = { en: 'Start the workload again.', zh: '请重新启动该工作负载。' };
   return [
     {
-      says: 'Agree on a window with the owner of the workload. Waiting does no harm as long as the old size is enough.',
+      says: {
+        en: 'Agree on a window with the owner of the workload. Waiting does no harm as long as the old size is enough.',
+        zh: '请与工作负载的负责人商定时间窗口。只要旧的大小够用，等待没有坏处。',
+      },
     },
     isSafe
       ? {
-          says: 'Stop the workload; restarting its pods is not enough.',
+          says: {
+            en: 'Stop the workload; restarting its pods is not enough.',
+            zh: '请停止该工作负载；只重启它的 Pod 是不够的。',
+          },
           command: `kubectl scale ${target} --replicas=0`,
         }
       : {
-          says: `Stop what uses the claim: ${holders.map((ref) => `${ref.kind} ${nameOf(ref)}`).join(', ')}. A StatefulSet with whenScaled: Delete must not be scaled down: its claims would go.`,
+          says: {
+            en: en`Stop what uses the claim: ${users}. A StatefulSet with whenScaled: Delete must not be scaled down: its claims would go.`,
+            zh: zh`请停止使用该申领的对象：${users}。设置了 whenScaled: Delete 的 StatefulSet 不能缩容：它的申领会随之消失。`,
+          },
         },
     {
-      says: `Wait until no attachment names ${volume.name} any more and it has its new size, ${claim.requested ?? ''}.`,
+      says: {
+        en: en`Wait until no attachment names ${volume.name} any more and it has its new size, ${claim.requested}.`,
+        zh: zh`请等到不再有任何挂接引用 ${volume.name}，并且它已达到新的大小 ${claim.requested}。`,
+      },
       command: `kubectl get pv ${shellWord(volume.name)} -o jsonpath='{.spec.capacity.storage}{"\\n"}'`,
     },
     ...(isSafe
-      ? [{ says: 'Start the workload again.', command: `kubectl scale ${target} --replicas=${workload.replicas}` }]
-      : [{ says: 'Start the workload again.' }]),
+      ? [{ says: start, command: `kubectl scale ${target} --replicas=${workload.replicas}` }]
+      : [{ says: start }]),
   ];
 }

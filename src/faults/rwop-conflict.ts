@@ -1,4 +1,4 @@
-import { claimsDestroyedWith, few, listed, sufferers } from '../domain/attachment.ts';
+import { claimsDestroyedWith, few, sufferers } from '../domain/attachment.ts';
 import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -7,7 +7,8 @@ import { graceMs, isBeyondGrace, isDeleting, isFinished, isUnscheduled, unschedu
 import { describeRef, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes, seconds } from '../domain/time.ts';
+import { duration, en, listed, plural, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes, seconds } from '../domain/time.ts';
 import { rolloutOf } from '../domain/workload.ts';
 import { forceDeletePod } from '../remediations/force-delete-pod.ts';
 import { scaleDownAndRestore } from '../remediations/scale-down-and-restore.ts';
@@ -17,11 +18,11 @@ interface Facts {
   readonly claim: string;
   readonly holders: readonly string[];
   readonly waiting: readonly string[];
-  readonly waitedFor: string;
+  readonly waitedFor: Text;
   /** The Deployment whose rollout waits for itself. */
   readonly rollout: string | undefined;
   readonly sharers: readonly string[];
-  readonly endsIn: string | undefined;
+  readonly endsIn: Text | undefined;
 }
 
 /** Pods without a node whose claim another pod object has; only one pod in the whole cluster may. */
@@ -47,20 +48,43 @@ export const rwopConflict = defineFault<'rwop-conflict', Facts>({
   uses: ['deployments', 'replicasets', 'statefulsets', 'events'],
   words: {
     summary: (f) => {
-      const held = `${listed(f.waiting)} cannot be placed: claim ${f.claim} is for one pod only, and ${listed(f.holders)} ${f.holders.length === 1 ? 'has' : 'have'} it`;
-      if (f.endsIn !== undefined) return `${held} and ${f.holders.length === 1 ? 'is' : 'are'} ending.`;
+      const waiting = listed(f.waiting);
+      const holders = listed(f.holders);
+      const held = {
+        en: en`${waiting} cannot be placed: claim ${f.claim} is for one pod only, and ${holders} ${plural(f.holders.length, 'has', 'have')} it`,
+        zh: zh`${waiting} 无法调度：申领 ${f.claim} 只能由一个 Pod 使用，而 ${holders} 已占用它`,
+      };
+      if (f.endsIn !== undefined)
+        return {
+          en: en`${held} and ${plural(f.holders.length, 'is', 'are')} ending.`,
+          zh: zh`${held}，且正在结束。`,
+        };
       return f.rollout === undefined
-        ? `${held}.`
-        : `The rollout of ${f.rollout} waits for itself: claim ${f.claim} is for one pod only, and the old pod ${listed(f.holders)} is kept until ${listed(f.waiting)} runs.`;
+        ? { en: en`${held}.`, zh: zh`${held}。` }
+        : {
+            en: en`The rollout of ${f.rollout} waits for itself: claim ${f.claim} is for one pod only, and the old pod ${holders} is kept until ${waiting} runs.`,
+            zh: zh`${f.rollout} 的上线自己卡住了自己：申领 ${f.claim} 只能由一个 Pod 使用，而旧 Pod ${holders} 会保留到 ${waiting} 运行为止。`,
+          };
     },
     explanation: (f) => {
       if (f.endsIn !== undefined)
-        return `The holder is being deleted and has ${f.endsIn} left to end. Then the pod is placed by itself.`;
-      const rule =
-        'With ReadWriteOncePod one pod in the whole cluster may use the claim; keeping the pods on one node does not help, as it would for ReadWriteOnce.';
+        return {
+          en: en`The holder is being deleted and has ${f.endsIn} left to end. Then the pod is placed by itself.`,
+          zh: zh`占用者正在被删除，还有 ${f.endsIn} 可用于结束。之后等待的 Pod 会自动得到调度。`,
+        };
+      const rule = {
+        en: 'With ReadWriteOncePod one pod in the whole cluster may use the claim; keeping the pods on one node does not help, as it would for ReadWriteOnce.',
+        zh: 'ReadWriteOncePod 只允许整个集群中的一个 Pod 使用该申领；让 Pod 都在同一个节点上没有用，这与 ReadWriteOnce 不同。',
+      };
       if (f.rollout !== undefined)
-        return `${rule} A rolling update starts the new pod before it takes the old one away, so it can never end.`;
-      return `${rule} ${listed(f.sharers)} ${f.sharers.length === 1 ? 'has' : 'have'} it now; the pod waits until that pod object is gone, even while it is only being deleted.`;
+        return sentences(rule, {
+          en: 'A rolling update starts the new pod before it takes the old one away, so it can never end.',
+          zh: '滚动更新会先启动新 Pod，再停止旧 Pod，因此永远无法完成。',
+        });
+      return sentences(rule, {
+        en: en`${listed(f.sharers)} ${plural(f.sharers.length, 'has', 'have')} it now; the pod waits until that pod object is gone, even while it is only being deleted.`,
+        zh: zh`现在由 ${listed(f.sharers)} 占用；在占用者的 Pod 对象消失之前，等待的 Pod 只能一直等待，即使占用者已在删除。`,
+      });
     },
   },
   doc: {
@@ -184,49 +208,65 @@ function evidenceOf(
   cluster: Cluster,
 ): readonly Evidence[] {
   return [
-    fact(claim, 'spec.accessModes', claim.accessModes.join(', '), 'one pod in the whole cluster may use it'),
+    fact(claim, 'spec.accessModes', claim.accessModes.join(', '), {
+      en: 'one pod in the whole cluster may use it',
+      zh: '整个集群中只有一个 Pod 可以使用它',
+    }),
     ...few(holders).map((pod) =>
       pod.deletedAt === undefined
-        ? fact(pod, 'spec.nodeName', pod.nodeName, 'references the claim and has it')
-        : fact(
-            pod,
-            'metadata.deletionTimestamp',
-            new Date(pod.deletedAt).toISOString(),
-            `is being deleted on ${pod.nodeName}, and counts until its object is gone`,
-          ),
+        ? fact(pod, 'spec.nodeName', pod.nodeName, { en: 'references the claim and has it', zh: '引用该申领并占用它' })
+        : fact(pod, 'metadata.deletionTimestamp', new Date(pod.deletedAt).toISOString(), {
+            en: en`is being deleted on ${pod.nodeName}, and counts until its object is gone`,
+            zh: zh`正在 ${pod.nodeName} 上被删除，在其对象消失之前仍算占用`,
+          }),
     ),
     ...(rollout
-      ? [fact(rollout, 'spec.strategy.type', rollout.strategy, 'the old pod is kept until a new one runs')]
+      ? [
+          fact(rollout, 'spec.strategy.type', rollout.strategy, {
+            en: 'the old pod is kept until a new one runs',
+            zh: '旧 Pod 会保留到新 Pod 运行为止',
+          }),
+        ]
       : []),
-    ...few(waiting).map((pod) =>
-      fact(
-        pod,
-        'status.conditions[PodScheduled].status',
-        'False',
-        `has had no node for ${duration(unscheduledMs(pod, cluster.now))}`,
-      ),
-    ),
+    ...few(waiting).map((pod) => {
+      const waited = duration(unscheduledMs(pod, cluster.now));
+      return fact(pod, 'status.conditions[PodScheduled].status', 'False', {
+        en: en`has had no node for ${waited}`,
+        zh: zh`已有 ${waited}没有分配到节点`,
+      });
+    }),
   ];
 }
 
 function manualFor(claim: Claim, rollout: Deployment | undefined): readonly ManualStep[] {
   if (rollout) {
     return [
-      { says: 'Doing nothing keeps the old version serving.' },
+      { says: { en: 'Doing nothing keeps the old version serving.', zh: '什么都不做，旧版本会继续提供服务。' } },
       {
-        says: 'To give the new version up, undo the rollout.',
+        says: { en: 'To give the new version up, undo the rollout.', zh: '如果要放弃新版本，请撤销这次上线。' },
         command: `kubectl -n ${shellWord(rollout.namespace ?? '')} rollout undo deployment ${shellWord(rollout.name)}`,
       },
       {
-        says: 'Change the strategy where the Deployment is kept (Helm values, Git) as well, or the next rollout blocks again.',
+        says: {
+          en: 'Change the strategy where the Deployment is kept (Helm values, Git) as well, or the next rollout blocks again.',
+          zh: '请在保存该 Deployment 的地方（Helm values、Git）也更改策略，否则下次上线会再次卡住。',
+        },
       },
     ];
   }
   return [
     {
-      says: 'Decide which pod shall have the claim, and end the other in an orderly way: its owner scales it down.',
+      says: {
+        en: 'Decide which pod shall have the claim, and end the other in an orderly way: its owner scales it down.',
+        zh: '请决定由哪个 Pod 使用该申领，并有序地结束另一个：由它的负责人缩容。',
+      },
       command: `kubectl -n ${shellWord(claim.namespace ?? 'default')} get pods -o wide`,
     },
-    { says: 'Workloads that run at the same time need a claim each, or one whose access mode allows several pods.' },
+    {
+      says: {
+        en: 'Workloads that run at the same time need a claim each, or one whose access mode allows several pods.',
+        zh: '需要同时运行的工作负载应各用一个申领，或共用一个访问模式允许多个 Pod 的申领。',
+      },
+    },
   ];
 }

@@ -4,7 +4,6 @@ import {
   getCommand,
   nameOf,
   OWNER_GRACE_MS,
-  some,
   waitByHand,
 } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
@@ -25,7 +24,7 @@ import {
   snapshotsInScope,
   snapshottersOf,
 } from '../domain/snapshot.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 
 interface Facts {
@@ -34,8 +33,8 @@ interface Facts {
   readonly restores: readonly string[];
   readonly content: string | undefined;
   readonly error: string | undefined;
-  readonly fate: string;
-  readonly deletedFor: string;
+  readonly fate: Text;
+  readonly deletedFor: Text;
   readonly isProgress: boolean;
 }
 
@@ -50,20 +49,47 @@ export const snapshotDeletionStuck = defineFault<'snapshot-deletion-stuck', Fact
   needs: ['volumesnapshots', 'volumesnapshotcontents', 'persistentvolumeclaims'],
   uses: ['events', 'deployments', 'statefulsets', 'leases', 'csidrivers'],
   words: {
-    summary: (f) =>
-      f.isProgress
-        ? `${f.object} is being deleted and still protected by ${some(f.finalizers, 'finalizer')}.`
-        : `${f.object} was deleted ${f.deletedFor} ago; ${some(f.finalizers, 'finalizer')} ${f.finalizers.length === 1 ? 'keeps' : 'keep'} it although nothing is restored from it.`,
+    summary: (f) => {
+      const finalizers = named(f.finalizers, 'finalizer');
+      return f.isProgress
+        ? {
+            en: en`${f.object} is being deleted and still protected by ${finalizers}.`,
+            zh: zh`${f.object} 正在被删除，仍受 ${finalizers} 保护。`,
+          }
+        : {
+            en: en`${f.object} was deleted ${f.deletedFor} ago; ${finalizers} ${plural(f.finalizers.length, 'keeps', 'keep')} it although nothing is restored from it.`,
+            zh: zh`${f.object} 于 ${f.deletedFor}前被删除；虽然没有从它进行的恢复，${finalizers} 仍使其无法消失。`,
+          };
+    },
     explanation: (f) => {
+      const restores = named(f.restores, 'Claim');
       if (f.restores.length > 0)
-        return `${some(f.restores, 'Claim')} ${f.restores.length === 1 ? 'is' : 'are'} being restored from it, and until then it must stay. It goes by itself afterwards.`;
-      if (f.isProgress) return 'The controllers remove it within moments as a rule.';
-      const error = f.error === undefined ? '' : ` The backend answers: ${f.error}.`;
-      const why =
+        return {
+          en: en`${restores} ${plural(f.restores.length, 'is', 'are')} being restored from it, and until then it must stay. It goes by itself afterwards.`,
+          zh: zh`${restores} 正在从它恢复，在完成之前它必须保留。之后它会自行消失。`,
+        };
+      if (f.isProgress)
+        return { en: 'The controllers remove it within moments as a rule.', zh: '控制器通常很快就会将其移除。' };
+      return sentences(
+        {
+          en: 'No claim in any namespace is being restored from it.',
+          zh: '任何名字空间中都没有申领正在从它恢复。',
+        },
         f.content === undefined
-          ? 'The component that set it has forgotten about it, for instance because the restore was given up midway.'
-          : `Its content ${f.content} is not gone yet.`;
-      return `No claim in any namespace is being restored from it. ${why}${error} ${f.fate} A namespace that is being deleted waits for it.`;
+          ? {
+              en: 'The component that set it has forgotten about it, for instance because the restore was given up midway.',
+              zh: '设置该 Finalizer 的组件已不再理会它，例如因为恢复中途被放弃。',
+            }
+          : { en: en`Its content ${f.content} is not gone yet.`, zh: zh`它的快照内容 ${f.content} 还没有消失。` },
+        f.error === undefined
+          ? undefined
+          : { en: en`The backend answers: ${f.error}.`, zh: zh`后端的答复是：${f.error}。` },
+        f.fate,
+        {
+          en: 'A namespace that is being deleted waits for it.',
+          zh: '如果所在的名字空间正在被删除，也会一直等待它。',
+        },
+      );
     },
   },
   doc: {
@@ -170,10 +196,10 @@ function ofContent(content: SnapshotContent, cluster: Cluster): FindingDraft<Fac
       ...(snapshot || !content.snapshotRef
         ? []
         : [
-            absent(
-              missingRef('VolumeSnapshot', content.snapshotRef.namespace, content.snapshotRef.name),
-              'the snapshot of this content is gone already',
-            ),
+            absent(missingRef('VolumeSnapshot', content.snapshotRef.namespace, content.snapshotRef.name), {
+              en: 'the snapshot of this content is gone already',
+              zh: '该快照内容对应的快照已经消失',
+            }),
           ]),
       ...contentEvidence(content, cluster),
     ],
@@ -212,18 +238,35 @@ function mayBeReleased(content: SnapshotContent, cluster: Cluster): boolean {
 }
 
 /** What becomes of the backend snapshot when the content itself is let go by hand. */
-function fateOfReleased(content: SnapshotContent): string {
-  if (content.snapshotHandle === undefined) return 'It names no backend snapshot.';
+function fateOfReleased(content: SnapshotContent): Text {
+  const { snapshotHandle: handle } = content;
+  if (handle === undefined) return { en: 'It names no backend snapshot.', zh: '它没有指明任何后端快照。' };
   return content.deletionPolicy === 'Delete'
-    ? `The backend snapshot ${content.snapshotHandle} is deleted by the driver alone; when the finalizer is removed by hand, it stays behind without a record.`
-    : `The deletion policy is Retain: the backend snapshot ${content.snapshotHandle} stays.`;
+    ? {
+        en: en`The backend snapshot ${handle} is deleted by the driver alone; when the finalizer is removed by hand, it stays behind without a record.`,
+        zh: zh`后端快照 ${handle} 只能由驱动删除；如果手动移除该 Finalizer，后端快照会残留下来，没有任何记录。`,
+      }
+    : {
+        en: en`The deletion policy is Retain: the backend snapshot ${handle} stays.`,
+        zh: zh`删除策略为 Retain：后端快照 ${handle} 会保留。`,
+      };
 }
 
-function fateOfBackend(content: SnapshotContent | undefined): string {
-  if (!content) return 'Its content does not exist any more, so nothing in the backend hangs on it.';
+function fateOfBackend(content: SnapshotContent | undefined): Text {
+  if (!content)
+    return {
+      en: 'Its content does not exist any more, so nothing in the backend hangs on it.',
+      zh: '它的快照内容已不存在，因此后端没有任何东西依赖它。',
+    };
   return content.deletionPolicy === 'Delete'
-    ? 'The deletion policy of the content is Delete: with its end the backend snapshot is deleted.'
-    : 'The deletion policy of the content is Retain: the backend snapshot stays.';
+    ? {
+        en: 'The deletion policy of the content is Delete: with its end the backend snapshot is deleted.',
+        zh: '快照内容的删除策略为 Delete：它消失时，后端快照会被删除。',
+      }
+    : {
+        en: 'The deletion policy of the content is Retain: the backend snapshot stays.',
+        zh: '快照内容的删除策略为 Retain：后端快照会保留。',
+      };
 }
 
 function errorOfContent(content: SnapshotContent, cluster: Cluster): string | undefined {
@@ -232,14 +275,16 @@ function errorOfContent(content: SnapshotContent, cluster: Cluster): string | un
 }
 
 function deletionEvidenceOf(object: Snapshot | SnapshotContent, cluster: Cluster): readonly Evidence[] {
+  const since = duration(deletingForMs(object, cluster.now));
   return [
-    fact(
-      object,
-      'metadata.deletionTimestamp',
-      deletionTimestampOf(object),
-      `deleted ${duration(deletingForMs(object, cluster.now))} ago`,
-    ),
-    fact(object, 'metadata.finalizers', [...object.finalizers], 'what is left keeps the object'),
+    fact(object, 'metadata.deletionTimestamp', deletionTimestampOf(object), {
+      en: en`deleted ${since} ago`,
+      zh: zh`于 ${since}前被删除`,
+    }),
+    fact(object, 'metadata.finalizers', [...object.finalizers], {
+      en: 'what is left keeps the object',
+      zh: '剩下的 Finalizer 使该对象无法消失',
+    }),
   ];
 }
 
@@ -253,23 +298,27 @@ function evidenceOf(
     ...deletionEvidenceOf(snapshot, cluster),
     ...(restores.length === 0
       ? [
-          fact(
-            snapshot,
-            'persistentvolumeclaims',
-            0,
-            'no claim of any namespace that is not bound has it as its data source',
-          ),
+          fact(snapshot, 'persistentvolumeclaims', 0, {
+            en: 'no claim of any namespace that is not bound has it as its data source',
+            zh: '任何名字空间中都没有以它为数据源的未绑定申领',
+          }),
         ]
-      : restores
-          .slice(0, 5)
-          .map((claim) =>
-            fact(claim, 'spec.dataSource.name', snapshot.name, `is being restored from it (${claim.phase})`),
-          )),
+      : restores.slice(0, 5).map((claim) =>
+          fact(claim, 'spec.dataSource.name', snapshot.name, {
+            en: en`is being restored from it (${claim.phase})`,
+            zh: zh`正在从它恢复（${claim.phase}）`,
+          }),
+        )),
     ...(content
       ? contentEvidence(content, cluster)
       : snapshot.contentName === undefined
         ? []
-        : [absent(missingRef('VolumeSnapshotContent', null, snapshot.contentName), 'its content is gone already')]),
+        : [
+            absent(missingRef('VolumeSnapshotContent', null, snapshot.contentName), {
+              en: 'its content is gone already',
+              zh: '它的快照内容已经消失',
+            }),
+          ]),
   ];
 }
 
@@ -280,9 +329,13 @@ function contentEvidence(content: SnapshotContent, cluster: Cluster): readonly E
       content,
       'spec.deletionPolicy',
       content.deletionPolicy,
-      content.deletionPolicy === 'Delete' ? 'the backend snapshot goes with it' : 'the backend snapshot stays',
+      content.deletionPolicy === 'Delete'
+        ? { en: 'the backend snapshot goes with it', zh: '后端快照会随之删除' }
+        : { en: 'the backend snapshot stays', zh: '后端快照会保留' },
     ),
-    ...(error === undefined ? [] : [fact(content, 'status.error.message', error, 'what the backend answered')]),
+    ...(error === undefined
+      ? []
+      : [fact(content, 'status.error.message', error, { en: 'what the backend answered', zh: '后端的答复' })]),
   ];
 }
 
@@ -296,22 +349,44 @@ function manualFor(
   const error = content && errorOfContent(content, cluster);
   const fate = content === object ? fateOfReleased(content) : fateOfBackend(content);
   return [
-    { says: 'Save the object first.', command: getCommand(word, object) },
+    { says: { en: 'Save the object first.', zh: '请先保存该对象。' }, command: getCommand(word, object) },
     {
-      says: 'Make sure that no restore from it runs, in any namespace, and that snapshot controller and provisioner run: they remove their finalizers themselves.',
+      says: {
+        en: 'Make sure that no restore from it runs, in any namespace, and that snapshot controller and provisioner run: they remove their finalizers themselves.',
+        zh: '请确认任何名字空间中都没有正在从它进行的恢复，并且快照控制器和制备器都在运行：它们会自行移除各自的 Finalizer。',
+      },
       command: 'kubectl get pvc -A -o wide',
     },
     ...(error === undefined
       ? []
-      : [{ says: `Mend what the backend answers (${error}); its deletion is tried again by itself.` }]),
-    ...(finalizer === undefined
-      ? [{ says: 'Leave the finalizer: it stands for the backend snapshot, which would stay behind without a record.' }]
       : [
           {
-            says: `Then remove this one finalizer. ${fate}`,
+            says: {
+              en: en`Mend what the backend answers (${error}); its deletion is tried again by itself.`,
+              zh: zh`请解决后端答复的问题（${error}）；删除会自动重试。`,
+            },
+          },
+        ]),
+    ...(finalizer === undefined
+      ? [
+          {
+            says: {
+              en: 'Leave the finalizer: it stands for the backend snapshot, which would stay behind without a record.',
+              zh: '请保留该 Finalizer：它代表后端快照；移除它，后端快照就会残留下来，没有任何记录。',
+            },
+          },
+        ]
+      : [
+          {
+            says: sentences({ en: 'Then remove this one finalizer.', zh: '然后只移除这一个 Finalizer。' }, fate),
             command: dropFinalizerCommand(word, object, finalizer),
           },
         ]),
-    { says: 'Do not finalize the namespace by hand: it goes by itself when its content is gone.' },
+    {
+      says: {
+        en: 'Do not finalize the namespace by hand: it goes by itself when its content is gone.',
+        zh: '不要手动清除名字空间的 Finalizer：其中的内容消失后，它会自行消失。',
+      },
+    },
   ];
 }

@@ -3,6 +3,7 @@ import { absent, defineFault, type FindingDraft, type FoundCause, fact } from '.
 import type { StatefulSet } from '../domain/objects.ts';
 import { missingRef, type Ref, refKey } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, sentences, zh } from '../domain/text.ts';
 import { firstNotReady, type HaltedAt } from '../domain/workload.ts';
 
 interface Facts {
@@ -26,12 +27,29 @@ export const statefulsetHalted = defineFault<'statefulset-halted', Facts>({
   needs: ['statefulsets', 'pods'],
   uses: ['persistentvolumeclaims', 'persistentvolumes', 'volumeattachments'],
   words: {
-    summary: (f) => `StatefulSet ${f.set} stands at ${f.pod}: ${f.ready} of ${f.wanted} pods are ready.`,
-    explanation: (f) => {
-      const state = f.exists ? `${f.pod} is not ready` : `${f.pod} does not exist`;
-      const then = f.isProgress ? 'That is still being worked on.' : 'It goes on by itself as soon as that is solved.';
-      return `Pods are made in order, and ${state} because of ${f.cause}. Higher ordinals are not made and updates pause; pods that run keep running. ${then}`;
-    },
+    summary: (f) => ({
+      en: en`StatefulSet ${f.set} stands at ${f.pod}: ${f.ready} of ${f.wanted} pods are ready.`,
+      zh: zh`StatefulSet ${f.set} 停在 ${f.pod}：${f.wanted} 个 Pod 中有 ${f.ready} 个就绪。`,
+    }),
+    explanation: (f) =>
+      sentences(
+        f.exists
+          ? {
+              en: en`Pods are made in order, and ${f.pod} is not ready because of ${f.cause}.`,
+              zh: zh`Pod 按顺序创建，而 ${f.pod} 因 ${f.cause} 未就绪。`,
+            }
+          : {
+              en: en`Pods are made in order, and ${f.pod} does not exist because of ${f.cause}.`,
+              zh: zh`Pod 按顺序创建，而 ${f.pod} 因 ${f.cause} 不存在。`,
+            },
+        {
+          en: 'Higher ordinals are not made and updates pause; pods that run keep running.',
+          zh: '序号更高的 Pod 不会创建，更新也会暂停；已在运行的 Pod 继续运行。',
+        },
+        f.isProgress
+          ? { en: 'That is still being worked on.', zh: '该问题仍在处理中。' }
+          : { en: 'It goes on by itself as soon as that is solved.', zh: '该问题解决后，它会自动继续。' },
+      ),
   },
   doc: {
     meaning: 'A StatefulSet makes its pods in order, and the first one that is not ready has a storage fault.',
@@ -110,18 +128,27 @@ function toFinding(
       isProgress,
     },
     evidence: [
-      fact(set, 'status.readyReplicas', set.readyReplicas, `${set.replicas} are wanted`),
-      fact(set, 'spec.podManagementPolicy', set.podManagement, 'an ordinal is only made when all before it are ready'),
+      fact(set, 'status.readyReplicas', set.readyReplicas, {
+        en: en`${set.replicas} are wanted`,
+        zh: zh`期望 ${set.replicas} 个`,
+      }),
+      fact(set, 'spec.podManagementPolicy', set.podManagement, {
+        en: 'an ordinal is only made when all before it are ready',
+        zh: '前面的序号全部就绪后，才会创建下一个序号',
+      }),
       pod
         ? fact(
             pod,
             'status.phase',
             pod.phase,
             pod.deletedAt === undefined
-              ? 'the first ordinal that is not ready'
-              : 'the first ordinal that is not ready; it is still ending',
+              ? { en: 'the first ordinal that is not ready', zh: '第一个未就绪的序号' }
+              : { en: 'the first ordinal that is not ready; it is still ending', zh: '第一个未就绪的序号；它仍在结束' },
           )
-        : absent(missingRef('Pod', set.namespace, podName), 'the first ordinal that is not ready was not made'),
+        : absent(missingRef('Pod', set.namespace, podName), {
+            en: 'the first ordinal that is not ready was not made',
+            zh: '第一个未就绪的序号尚未创建',
+          }),
     ],
     progressSeconds: isProgress ? Math.max(...causes.map((one) => one.progressSeconds ?? 0)) : undefined,
   };
