@@ -6,17 +6,18 @@ import type { Pod } from '../domain/objects.ts';
 import { areRightsRead, type BoundRole, type Denial, type Refused, refusalsOf, roleToWiden } from '../domain/rbac.ts';
 import { describeRef, missingRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { minutes } from '../domain/time.ts';
+import { clauses, duration, en, enumerated, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   /** Undefined when the refusal does not name the account. */
   readonly user: string | undefined;
-  readonly rights: readonly string[];
+  readonly rights: readonly Text[];
   readonly role: string | undefined;
   readonly isRoleMissing: boolean;
   readonly areRightsRead: boolean;
-  readonly object: string;
-  readonly longest: string;
+  readonly object: Sentence;
+  readonly longest: Text;
   readonly isProgress: boolean;
 }
 
@@ -42,20 +43,32 @@ export const storageRbacDenied = defineFault<'storage-rbac-denied', Facts>({
     'rolebindings',
   ],
   words: {
-    summary: (f) =>
-      f.isProgress
-        ? `${f.user ?? 'A controller'} was refused ${rightsOf(f)}; that is only ${f.longest} old.`
-        : `${f.user ?? 'A controller'} may not ${rightsOf(f)}, so ${f.object} does not get on.`,
+    summary: (f) => {
+      const rights = enumerated(f.rights, 3);
+      const who = f.user === undefined ? { en: 'A controller', zh: '某个控制器' } : { en: f.user, zh: `${f.user} ` };
+      return f.isProgress
+        ? {
+            en: en`${who} was refused ${rights}; that is only ${f.longest} old.`,
+            zh: zh`${who}被拒绝执行 ${rights}；这是 ${f.longest}前才发生的。`,
+          }
+        : {
+            en: en`${who} may not ${rights}, so ${f.object} does not get on.`,
+            zh: zh`${who}无权执行 ${rights}，因此 ${f.object} 无法继续。`,
+          };
+    },
     explanation: (f) => {
-      if (f.isProgress) return 'Roles are often applied a moment after the workload. Nothing needs to be done yet.';
-      const refused =
-        'The API server itself refused it, so no driver and no backend was asked, and nothing that is done to the waiting objects helps.';
-      if (!f.areRightsRead)
-        return `${refused} The roles could not all be read here, so which one lacks it is not known.`;
-      if (f.role === undefined) return `${refused} No role is bound to that account at all.`;
-      return f.isRoleMissing
-        ? `${refused} The account is bound to ${f.role}, which does not exist.`
-        : `${refused} No role that is bound to the account grants it; ${f.role} is the one that comes nearest.`;
+      if (f.isProgress)
+        return {
+          en: 'Roles are often applied a moment after the workload. Nothing needs to be done yet.',
+          zh: '角色往往比工作负载稍晚才应用。目前不需要做任何事。',
+        };
+      return sentences(
+        {
+          en: 'The API server itself refused it, so no driver and no backend was asked, and nothing that is done to the waiting objects helps.',
+          zh: '拒绝来自 API 服务器本身，因此驱动和后端都没有收到请求，对等待的对象做任何操作都没有用。',
+        },
+        whichRole(f),
+      );
     },
   },
   doc: {
@@ -76,6 +89,25 @@ export const storageRbacDenied = defineFault<'storage-rbac-denied', Facts>({
   },
 });
 
+function whichRole({ areRightsRead: isKnown, role, isRoleMissing }: Facts): Text {
+  if (!isKnown)
+    return {
+      en: 'The roles could not all be read here, so which one lacks it is not known.',
+      zh: '这里未能读取全部角色，因此不知道是哪个角色缺少该权限。',
+    };
+  if (role === undefined)
+    return { en: 'No role is bound to that account at all.', zh: '该账户没有绑定任何角色。' };
+  return isRoleMissing
+    ? {
+        en: en`The account is bound to ${role}, which does not exist.`,
+        zh: zh`该账户绑定到 ${role}，而它并不存在。`,
+      }
+    : {
+        en: en`No role that is bound to the account grants it; ${role} is the one that comes nearest.`,
+        zh: zh`绑定到该账户的角色都没有授予该权限；最接近的是 ${role}。`,
+      };
+}
+
 function toFinding(refused: readonly Refused[], cluster: Cluster): FindingDraft<Facts> {
   const denials = refused.map(({ denial }) => denial);
   const role = roleToWiden(denials, cluster);
@@ -89,11 +121,11 @@ function toFinding(refused: readonly Refused[], cluster: Cluster): FindingDraft<
     affected: affectedBy(refused, waiting, cluster),
     facts: {
       user: denials[0]?.user,
-      rights: [...new Set(denials.map(inWords))],
+      rights: rightsIn(denials),
       role: role && describeRef(role.ref),
       isRoleMissing: role !== undefined && role.role === undefined,
       areRightsRead: denials.every((denial) => areRightsRead(denial, cluster)),
-      object: waiting[0] ? describeRef(waiting[0]) : 'something',
+      object: waiting[0] ? describeRef(waiting[0]) : { en: 'something', zh: '某个对象' },
       longest: duration(longest),
       isProgress,
     },
@@ -125,16 +157,16 @@ function affectedBy(refused: readonly Refused[], waiting: readonly Ref[], cluste
 
 function evidenceOf(refused: readonly Refused[], role: BoundRole | undefined): readonly Evidence[] {
   const first = refused[0]?.complaint.object;
-  const texts = refused.map(({ complaint }) =>
-    fact(
-      complaint.source,
-      complaint.path,
-      complaint.message,
-      `the API server's answer about ${describeRef(complaint.object.ref)}, which has waited ${duration(complaint.waitedMs)}`,
-    ),
-  );
+  const texts = refused.map(({ complaint }) => {
+    const object = describeRef(complaint.object.ref);
+    const waited = duration(complaint.waitedMs);
+    return fact(complaint.source, complaint.path, complaint.message, {
+      en: en`the API server's answer about ${object}, which has waited ${waited}`,
+      zh: zh`API 服务器关于 ${object} 的答复，该对象已等待 ${waited}`,
+    });
+  });
   return [
-    ...(first ? withCount(first, 'refusals', texts, 'refusals') : []),
+    ...(first ? withCount(first, 'refusals', texts, { en: 'refusals', zh: '拒绝' }) : []),
     ...(role?.role
       ? [
           fact(
@@ -145,7 +177,7 @@ function evidenceOf(refused: readonly Refused[], role: BoundRole | undefined): r
                 .map((rule) => `${rule.verbs.join(',')} ${rule.resources.join(',')}`)
                 .join('; '),
             ),
-            'bound to the account, and grants nothing of it',
+            { en: 'bound to the account, and grants nothing of it', zh: '已绑定到该账户，但没有授予其中任何权限' },
           ),
         ]
       : []),
@@ -155,7 +187,7 @@ function evidenceOf(refused: readonly Refused[], role: BoundRole | undefined): r
             object: role.ref,
             path: 'metadata.name',
             value: 'not found',
-            says: 'a binding names this role, and it does not exist',
+            says: { en: 'a binding names this role, and it does not exist', zh: '有绑定引用这个角色，但它并不存在' },
           },
         ]
       : []),
@@ -168,26 +200,43 @@ function manualFor(denials: readonly Denial[], role: BoundRole | undefined): rea
   const where = first.namespace === null ? '' : ` -n ${shellWord(first.namespace)}`;
   const what =
     first.group === '' ? first.resource : first.resource.replace(/^[^/]+/, (plural) => `${plural}.${first.group}`);
+  const to = role && {
+    en: en`, to ${describeRef(role.ref)}`,
+    zh: zh`，补全 ${describeRef(role.ref)}`,
+  };
+  const rights = clauses(rightsIn(denials));
   return [
     ...(first.user === undefined
       ? []
       : [
           {
-            says: 'Ask the API server whether it is still refused.',
+            says: { en: 'Ask the API server whether it is still refused.', zh: '查询 API 服务器是否仍会拒绝。' },
             command: `kubectl auth can-i ${shellWord(first.verb)} ${shellWord(what)}${where} --as=${shellWord(first.user)}`,
           },
         ]),
     {
-      says: `Apply the RBAC manifest of the release that runs${role ? `, to ${describeRef(role.ref)}` : ''}. It must grant: ${[...new Set(denials.map(inWords))].join('; ')}. Grant no more than the manifest lists.`,
+      says: {
+        en: en`Apply the RBAC manifest of the release that runs${to}. It must grant: ${rights}. Grant no more than the manifest lists.`,
+        zh: zh`请应用正在运行的发行版本的 RBAC 清单${to}。它必须授予：${rights}。不要授予清单以外的权限。`,
+      },
     },
-    { says: 'Then wait for the next attempt, five minutes at the most: what waits goes on by itself.' },
+    {
+      says: {
+        en: 'Then wait for the next attempt, five minutes at the most: what waits goes on by itself.',
+        zh: '然后等待下一次尝试，最多 5 分钟：等待的对象会自动继续。',
+      },
+    },
   ];
 }
 
-function inWords({ verb, resource, group, namespace }: Denial): string {
-  return `${verb} ${resource}${group === '' ? '' : `.${group}`}${namespace === null ? '' : ` in namespace ${namespace}`}`;
+/** What was refused, each once. */
+function rightsIn(denials: readonly Denial[]): readonly Text[] {
+  return [...new Map(denials.map(inWords).map((right) => [right.en, right])).values()];
 }
 
-function rightsOf({ rights }: Facts): string {
-  return rights.length > 3 ? `${rights.slice(0, 3).join(', ')} and ${rights.length - 3} more` : rights.join(', ');
+function inWords({ verb, resource, group, namespace }: Denial): Text {
+  const right = `${verb} ${resource}${group === '' ? '' : `.${group}`}`;
+  return namespace === null
+    ? { en: right, zh: right }
+    : { en: en`${right} in namespace ${namespace}`, zh: zh`${right}（名字空间 ${namespace}）` };
 }

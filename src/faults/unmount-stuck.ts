@@ -1,12 +1,11 @@
 import {
   claimsDestroyedWith,
   few,
-  listed,
   podsOnNodeNaming,
   sufferers,
   waitersElsewhere,
 } from '../domain/attachment.ts';
-import { deletionTimestampOf, isoOf, nameOf, retainByHand, shellWord, some, waitByHand } from '../domain/claim.ts';
+import { deletionTimestampOf, isoOf, nameOf, retainByHand, shellWord, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { hasDriver, isInTreeDisk, nodePluginsOn } from '../domain/mount.ts';
@@ -22,18 +21,19 @@ import { deletingForMs, graceMs, isBeyondGrace, isDeleting, isFinished } from '.
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { isServerUnreachable } from '../domain/server.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { minutes } from '../domain/time.ts';
 import { attachmentOn } from '../domain/volume.ts';
 import { isReady } from '../domain/workload.ts';
 import { cordonNode } from '../remediations/cordon-node.ts';
 import { restartDriverPod } from '../remediations/restart-driver-pod.ts';
+import { duration, en, listed, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly node: string;
   readonly pods: readonly string[];
   readonly volumes: readonly string[];
   readonly reason: UnmountReason;
-  readonly stuckFor: string;
+  readonly stuckFor: Text;
   readonly said: string | undefined;
   readonly waiting: readonly string[];
   /** Claims whose data goes with the pod. */
@@ -69,21 +69,58 @@ export const unmountStuck = defineFault<'unmount-stuck', Facts>({
   uses: ['events', 'csinodes', 'services', 'endpointslices', 'daemonsets', 'leases'],
   words: {
     summary: (f) => {
-      if (f.isProgress)
-        return `Kubelet on ${f.node} is still unmounting ${f.volumes.length > 0 ? some(f.volumes, 'volume') : `what ${some(f.pods, 'pod')} had mounted`}.`;
-      return f.pods.length > 0
-        ? `${some(f.pods, 'Pod')} ${f.pods.length === 1 ? 'has' : 'have'} been deleting for ${f.stuckFor} on ${f.node}, which is Ready but cannot unmount ${f.volumes.length > 0 ? some(f.volumes, 'volume') : 'what it had mounted'}.`
-        : `${some(f.volumes, 'Volume')} ${f.volumes.length === 1 ? 'is' : 'are'} still in use on ${f.node}, where no pod wants ${f.volumes.length === 1 ? 'it' : 'them'} any more.`;
+      const pods = named(f.pods, 'Pod');
+      const n = f.volumes.length;
+      if (f.isProgress) {
+        const what =
+          n > 0
+            ? named(f.volumes, 'volume')
+            : { en: en`what ${named(f.pods, 'pod')} had mounted`, zh: zh`${pods} 挂载的内容` };
+        return {
+          en: en`Kubelet on ${f.node} is still unmounting ${what}.`,
+          zh: zh`${f.node} 上的 kubelet 仍在卸载：${what}。`,
+        };
+      }
+      if (f.pods.length === 0) {
+        return {
+          en: en`${named(f.volumes, 'Volume')} ${plural(n, 'is', 'are')} still in use on ${f.node}, where no pod wants ${plural(n, 'it', 'them')} any more.`,
+          zh: zh`${named(f.volumes, 'Volume')} 在 ${f.node} 上仍被占用，而那里已没有 Pod 需要它。`,
+        };
+      }
+      const what = n > 0 ? named(f.volumes, 'volume') : { en: 'what it had mounted', zh: '它所挂载的内容' };
+      return {
+        en: en`${pods} ${plural(f.pods.length, 'has', 'have')} been deleting for ${f.stuckFor} on ${f.node}, which is Ready but cannot unmount ${what}.`,
+        zh: zh`${pods} 在 ${f.node} 上已删除 ${f.stuckFor}仍未消失：该节点处于 Ready 状态，却无法卸载${what}。`,
+      };
     },
     explanation: (f) => {
-      if (f.isProgress) return 'Kubelet has a grace of its own for this. Nothing needs to be done yet.';
-      const said = f.said === undefined ? '' : ` Kubelet says: ${f.said}`;
-      const waiting = f.waiting.length > 0 ? ` ${some(f.waiting, 'Pod')} cannot have the volume meanwhile.` : '';
-      const data =
+      if (f.isProgress)
+        return {
+          en: 'Kubelet has a grace of its own for this. Nothing needs to be done yet.',
+          zh: 'kubelet 对此有自己的宽限期。目前不需要做任何事。',
+        };
+      const waiting = named(f.waiting, 'Pod');
+      const endangered = named(f.endangered, 'Claim');
+      return sentences(
+        because[f.reason],
+        f.said === undefined ? undefined : { en: en`Kubelet says: ${f.said}`, zh: zh`kubelet 的报告：“${f.said}”。` },
+        {
+          en: 'Kubernetes detaches by force only from nodes that are down, so this does not end by itself, and the volume may still be written to: taking it away would damage the file system.',
+          zh: 'Kubernetes 只对停机的节点强制解除挂接，因此这种情况不会自行结束，而且卷可能仍在被写入：将它移走会损坏文件系统。',
+        },
+        f.waiting.length > 0
+          ? {
+              en: en`${waiting} cannot have the volume meanwhile.`,
+              zh: zh`在此期间，${waiting} 无法使用该卷。`,
+            }
+          : undefined,
         f.endangered.length > 0
-          ? ` ${some(f.endangered, 'Claim')} ${f.endangered.length === 1 ? 'is' : 'are'} being deleted with reclaim policy Delete: when the unmount succeeds, the data is destroyed. Set the policy to Retain first if it is wanted.`
-          : '';
-      return `${because[f.reason]}${said} Kubernetes detaches by force only from nodes that are down, so this does not end by itself, and the volume may still be written to: taking it away would damage the file system.${waiting}${data}`;
+          ? {
+              en: en`${endangered} ${plural(f.endangered.length, 'is', 'are')} being deleted with reclaim policy Delete: when the unmount succeeds, the data is destroyed. Set the policy to Retain first if it is wanted.`,
+              zh: zh`${endangered} 正在被删除，回收策略为 Delete：卸载一成功，数据就会被销毁。如果还需要数据，请先将策略设置为 Retain。`,
+            }
+          : undefined,
+      );
     },
   },
   doc: {
@@ -110,13 +147,27 @@ export const unmountStuck = defineFault<'unmount-stuck', Facts>({
   },
 });
 
-const because: Readonly<Record<UnmountReason, string>> = {
-  busy: 'A process on the node, perhaps outside any pod, still uses the mount.',
-  reference: 'The device is mounted a second time on the node, outside of what kubelet knows.',
-  'stale-handle': 'The mount points to an export that the server does not know any more; only this node is affected.',
-  'io-error':
-    'The device or the server behind the mount answers with errors, so it cannot be written back and unmounted.',
-  unknown: 'Something on the node keeps the mount: a process, the node plugin, or the device.',
+const because: Readonly<Record<UnmountReason, Text>> = {
+  busy: {
+    en: 'A process on the node, perhaps outside any pod, still uses the mount.',
+    zh: '节点上有进程仍在使用这个挂载，该进程可能不属于任何 Pod。',
+  },
+  reference: {
+    en: 'The device is mounted a second time on the node, outside of what kubelet knows.',
+    zh: '该设备在节点上还有第二个挂载，而 kubelet 并不知道。',
+  },
+  'stale-handle': {
+    en: 'The mount points to an export that the server does not know any more; only this node is affected.',
+    zh: '该挂载指向的导出，服务器已不再认识；只有这个节点受影响。',
+  },
+  'io-error': {
+    en: 'The device or the server behind the mount answers with errors, so it cannot be written back and unmounted.',
+    zh: '挂载背后的设备或服务器返回错误，因此无法写回数据并卸载。',
+  },
+  unknown: {
+    en: 'Something on the node keeps the mount: a process, the node plugin, or the device.',
+    zh: '节点上有东西占着这个挂载：进程、节点插件或设备。',
+  },
 };
 
 /** Pods that end on Ready nodes for longer than they may, and hold a volume there. */
@@ -301,12 +352,18 @@ function evidenceOf(group: readonly Stuck[], waiting: readonly Pod[], cluster: C
             first.node,
             'status.conditions[Ready].status',
             first.node.ready?.status,
-            'the node is Ready: no forced detach will come, and its word about what it uses counts',
+            {
+              en: 'the node is Ready: no forced detach will come, and its word about what it uses counts',
+              zh: '节点处于 Ready 状态：不会强制解除挂接，而且它上报的使用情况是可信的',
+            },
           ),
         ]
       : []),
     ...few(group).flatMap((stuck) => evidenceOfStuck(stuck, cluster)),
-    ...few(waiting).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${pod.nodeName} for the volume`)),
+    ...few(waiting).map((pod) => fact(pod, 'status.phase', pod.phase, {
+        en: en`waits on ${pod.nodeName} for the volume`,
+        zh: zh`在 ${pod.nodeName} 上等待该卷`,
+      })),
   ];
 }
 
@@ -320,7 +377,10 @@ function evidenceOfStuck({ node, pod, volumes, errors, sinceMs }: Stuck, cluster
             pod,
             'metadata.deletionTimestamp',
             deletionTimestampOf(pod),
-            `deleted ${age} ago with a grace of ${duration(graceMs(pod))}; ${stateOf(pod)}`,
+            {
+              en: en`deleted ${age} ago with a grace of ${duration(graceMs(pod))}; ${stateOf(pod)}`,
+              zh: zh`于 ${age}前被删除，宽限期为 ${duration(graceMs(pod))}；${stateOf(pod)}`,
+            },
           ),
         ]
       : []),
@@ -331,18 +391,30 @@ function evidenceOfStuck({ node, pod, volumes, errors, sinceMs }: Stuck, cluster
             'status.volumesInUse',
             volume.csi?.handle ?? volume.name,
             pod
-              ? `kubelet still has volume ${volume.name} in use`
-              : `kubelet has volume ${volume.name} in use, and no unfinished pod there has wanted it since ${isoOf(sinceMs)} at the latest`,
+              ? {
+                  en: en`kubelet still has volume ${volume.name} in use`,
+                  zh: zh`kubelet 仍在使用卷 ${volume.name}`,
+                }
+              : {
+                  en: en`kubelet has volume ${volume.name} in use, and no unfinished pod there has wanted it since ${isoOf(sinceMs)} at the latest`,
+                  zh: zh`kubelet 正在使用卷 ${volume.name}，而最晚从 ${isoOf(sinceMs)} 起，那里就没有未结束的 Pod 需要它`,
+                },
           )
         : fact(
             volume,
             volume.csi ? 'spec.csi.driver' : 'spec',
             volume.csi?.driver ?? volume.source,
-            'is mounted without being attached, so the node does not list it; the pod that had it is still there',
+            {
+              en: 'is mounted without being attached, so the node does not list it; the pod that had it is still there',
+              zh: '不需要挂接就可以挂载，因此节点不会列出它；使用它的 Pod 仍然存在',
+            },
           ),
     ),
     ...few(volumes, 2).flatMap((volume) => missingDriver(volume, node, cluster)),
-    ...(error ? [fact(error.event, 'message', error.message, 'the first error of kubelet about the unmount')] : []),
+    ...(error ? [fact(error.event, 'message', error.message, {
+            en: 'the first error of kubelet about the unmount',
+            zh: 'kubelet 关于这次卸载的第一个错误',
+          })] : []),
   ];
 }
 
@@ -351,14 +423,22 @@ function missingDriver(volume: Volume, node: Node, cluster: Cluster): readonly E
   const csiNode = cluster.findCsiNode(node.name);
   if (!csiNode || !volume.csi || hasDriver(node.name, volume.csi.driver, cluster)) return [];
   const registered = csiNode.drivers.map(({ name }) => name);
-  return [fact(csiNode, 'spec.drivers', registered, `driver ${volume.csi.driver} is not registered on the node`)];
+  return [
+    fact(csiNode, 'spec.drivers', registered, {
+      en: en`driver ${volume.csi.driver} is not registered on the node`,
+      zh: zh`驱动 ${volume.csi.driver} 没有在该节点上注册`,
+    }),
+  ];
 }
 
-function stateOf(pod: Pod): string {
+function stateOf(pod: Pod): Text {
   const runs = pod.containers.filter((container) => container.state === 'running').map(({ name }) => name);
   return runs.length > 0
-    ? `by the last report container ${listed(runs)} has not ended`
-    : 'its containers have ended, so only its volumes are left';
+    ? {
+        en: en`by the last report container ${listed(runs)} has not ended`,
+        zh: zh`根据最近一次上报，容器 ${listed(runs)} 尚未结束`,
+      }
+    : { en: 'its containers have ended, so only its volumes are left', zh: '它的容器都已结束，只剩下它的卷' };
 }
 
 function manualFor(
@@ -368,18 +448,29 @@ function manualFor(
   cluster: Cluster,
 ): readonly ManualStep[] {
   const handles = volumes.slice(0, 3).map((volume) => volume.csi?.handle ?? volume.name);
+  const which =
+    handles.length > 0 ? { en: en` (${listed(handles)})`, zh: zh`（${listed(handles)}）` } : undefined;
   const doomed = claims.slice(0, 3).flatMap((claim) => cluster.volumeOfClaim(claim) ?? []);
   return [
     ...doomed.map(retainByHand),
     {
-      says: `Look on ${node.name} who keeps the mount${handles.length > 0 ? ` (${listed(handles)})` : ''}: processes that use it, second mounts of the device, the kernel log, the log of the node plugin.`,
+      says: {
+        en: en`Look on ${node.name} who keeps the mount${which}: processes that use it, second mounts of the device, the kernel log, the log of the node plugin.`,
+        zh: zh`请在 ${node.name} 上查看是什么占着这个挂载${which}：使用它的进程、该设备的其他挂载、内核日志、节点插件的日志。`,
+      },
       command: `kubectl get pods -A -o wide --field-selector spec.nodeName=${shellWord(node.name)}`,
     },
     {
-      says: 'End that process, or unmount the left reference or the stale handle on the machine. Kubelet goes on by itself.',
+      says: {
+        en: 'End that process, or unmount the left reference or the stale handle on the machine. Kubelet goes on by itself.',
+        zh: '请结束该进程，或在机器上卸载残留的引用或失效的句柄。之后 kubelet 会自动继续。',
+      },
     },
     {
-      says: 'If that does not help, drain the node and reboot it in an orderly way. Do not force the pod away and do not detach the volume meanwhile: it may still be written to.',
+      says: {
+        en: 'If that does not help, drain the node and reboot it in an orderly way. Do not force the pod away and do not detach the volume meanwhile: it may still be written to.',
+        zh: '如果这样没有用，请腾空该节点并有序重启。在此期间不要强制删除 Pod，也不要对该卷解除挂接：它可能仍在被写入。',
+      },
       command: `kubectl drain ${shellWord(node.name)} --ignore-daemonsets --delete-emptydir-data`,
     },
   ];

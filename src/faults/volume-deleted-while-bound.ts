@@ -1,4 +1,4 @@
-import { deletionTimestampOf, getCommand, nameOf, retainByHand, shellWord, some, withCount } from '../domain/claim.ts';
+import { deletionTimestampOf, getCommand, nameOf, retainByHand, shellWord, withCount } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { driverOfVolume, PROVISIONER_FINALIZER } from '../domain/csi.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -7,17 +7,17 @@ import { deletingForMs, isDeleting, isFinished } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { snapshotClassOf } from '../domain/snapshot.ts';
-import { duration } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
 import { recreateVolumeObject } from '../remediations/recreate-volume-object.ts';
 import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
 import { takeSnapshot } from '../remediations/take-snapshot.ts';
+import { duration, en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly volume: string;
   readonly claim: string;
   readonly pods: readonly string[];
-  readonly deletedFor: string;
+  readonly deletedFor: Text;
   readonly policy: string;
   readonly isProtected: boolean;
 }
@@ -33,18 +33,27 @@ export const volumeDeletedWhileBound = defineFault<'volume-deleted-while-bound',
   needs: ['persistentvolumes', 'persistentvolumeclaims'],
   uses: ['pods', 'volumeattachments', 'volumesnapshotclasses'],
   words: {
-    summary: (f) => `Volume ${f.volume} was deleted ${f.deletedFor} ago while claim ${f.claim} still uses it.`,
-    explanation: (f) => {
-      const users =
+    summary: (f) => ({
+      en: en`Volume ${f.volume} was deleted ${f.deletedFor} ago while claim ${f.claim} still uses it.`,
+      zh: zh`卷 ${f.volume} 于 ${f.deletedFor}前被删除，而申领 ${f.claim} 仍在使用它。`,
+    }),
+    explanation: (f) =>
+      sentences(
+        {
+          en: 'The deletion cannot be withdrawn and waits for the claim; nothing is stuck.',
+          zh: '删除无法撤回，并会等到申领消失；没有任何东西卡住。',
+        },
         f.pods.length > 0
-          ? `${some(f.pods, 'Pod')} ${f.pods.length === 1 ? 'works' : 'work'} until rescheduled; then the attach is refused.`
-          : 'The next pod that needs it is refused the attach.';
-      const end =
-        f.policy === 'Delete'
-          ? `When the claim goes, the policy Delete applies: ${f.isProtected ? 'the data is destroyed' : 'the volume object goes, and the data is destroyed or, as the provisioner has set no finalizer, left in the backend without any record'}.`
-          : 'The policy is not Delete: when the claim goes, the volume object goes and the data stays in the backend without any record.';
-      return `The deletion cannot be withdrawn and waits for the claim; nothing is stuck. ${users} ${end}`;
-    },
+          ? {
+              en: en`${named(f.pods, 'Pod')} ${plural(f.pods.length, 'works', 'work')} until rescheduled; then the attach is refused.`,
+              zh: zh`${named(f.pods, 'Pod')} 可以工作到下次重新调度；之后挂接会被拒绝。`,
+            }
+          : {
+              en: 'The next pod that needs it is refused the attach.',
+              zh: '下一个需要它的 Pod 会被拒绝挂接。',
+            },
+        endOf(f),
+      ),
   },
   doc: {
     meaning:
@@ -65,6 +74,23 @@ export const volumeDeletedWhileBound = defineFault<'volume-deleted-while-bound',
     }
   },
 });
+
+function endOf({ policy, isProtected }: Facts): Text {
+  if (policy !== 'Delete')
+    return {
+      en: 'The policy is not Delete: when the claim goes, the volume object goes and the data stays in the backend without any record.',
+      zh: '策略不是 Delete：申领消失时，卷对象也会消失，数据留在后端，但没有任何记录。',
+    };
+  return isProtected
+    ? {
+        en: 'When the claim goes, the policy Delete applies: the data is destroyed.',
+        zh: '申领消失时，Delete 策略生效：数据会被销毁。',
+      }
+    : {
+        en: 'When the claim goes, the policy Delete applies: the volume object goes, and the data is destroyed or, as the provisioner has set no finalizer, left in the backend without any record.',
+        zh: '申领消失时，Delete 策略生效：卷对象会消失，数据会被销毁，或者由于制备器没有设置 Finalizer，残留在后端而没有任何记录。',
+      };
+}
 
 function toFinding(volume: Volume, claim: Claim, cluster: Cluster): FindingDraft<Facts> {
   const pods = cluster.podsOfClaim(claim).filter((pod) => !isFinished(pod));
@@ -118,23 +144,37 @@ function evidenceOf(volume: Volume, claim: Claim, pods: readonly Pod[]): readonl
       volume,
       'metadata.deletionTimestamp',
       deletionTimestampOf(volume),
-      'marked for deletion; the mark cannot be withdrawn',
+      { en: 'marked for deletion; the mark cannot be withdrawn', zh: '已标记为删除；该标记无法撤回' },
     ),
-    fact(volume, 'status.phase', volume.phase, 'it is still bound, so pv-protection keeps it'),
-    fact(claim, 'metadata.deletionTimestamp', 'absent', 'the claim is alive and not being deleted'),
+    fact(volume, 'status.phase', volume.phase, {
+      en: 'it is still bound, so pv-protection keeps it',
+      zh: '它仍处于绑定状态，因此 pv-protection 使其保留',
+    }),
+    fact(claim, 'metadata.deletionTimestamp', 'absent', {
+      en: 'the claim is alive and not being deleted',
+      zh: '申领仍然存在，没有被删除',
+    }),
     fact(
       volume,
       'metadata.finalizers',
       [...volume.finalizers],
       volume.finalizers.includes(PROVISIONER_FINALIZER)
-        ? 'the provisioner will handle the volume by its policy when the claim goes'
-        : 'the provisioner finalizer is missing: nobody is bound to clean up the backend when the claim goes',
+        ? {
+            en: 'the provisioner will handle the volume by its policy when the claim goes',
+            zh: '申领消失时，制备器会按策略处理该卷',
+          }
+        : {
+            en: 'the provisioner finalizer is missing: nobody is bound to clean up the backend when the claim goes',
+            zh: '缺少制备器的 Finalizer：申领消失时，没有谁负责清理后端',
+          },
     ),
     fact(
       volume,
       'spec.persistentVolumeReclaimPolicy',
       volume.reclaimPolicy,
-      volume.reclaimPolicy === 'Delete' ? 'the data is not safe' : 'the data stays in the backend',
+      volume.reclaimPolicy === 'Delete'
+        ? { en: 'the data is not safe', zh: '数据不安全' }
+        : { en: 'the data stays in the backend', zh: '数据会保留在后端' },
     ),
     ...(volume.csi
       ? [
@@ -142,7 +182,10 @@ function evidenceOf(volume: Volume, claim: Claim, pods: readonly Pod[]): readonl
             volume,
             'spec.csi.volumeHandle',
             volume.csi.handle,
-            'write it down: by this name the backend knows the data',
+            {
+              en: 'write it down: by this name the backend knows the data',
+              zh: '请记下它：后端以这个名称识别数据',
+            },
           ),
         ]
       : []),
@@ -154,10 +197,12 @@ function evidenceOf(volume: Volume, claim: Claim, pods: readonly Pod[]): readonl
           pod,
           'spec.nodeName',
           pod.nodeName ?? 'absent',
-          pod.nodeName === undefined ? 'will be refused the attach' : 'uses the volume there; it must not be moved',
+          pod.nodeName === undefined
+            ? { en: 'will be refused the attach', zh: '会被拒绝挂接' }
+            : { en: 'uses the volume there; it must not be moved', zh: '在那里使用该卷；不能移动它' },
         ),
       ),
-      'pods use the claim',
+      { en: 'pods use the claim', zh: '该申领的使用者' },
     ),
   ];
 }
@@ -166,16 +211,30 @@ function manualFor(volume: Volume, claim: Claim): readonly ManualStep[] {
   return [
     ...(deletesData(volume) ? [retainByHand(volume)] : []),
     {
-      says: 'Save the volume object: it holds the handle, and with it the way back.',
+      says: {
+        en: 'Save the volume object: it holds the handle, and with it the way back.',
+        zh: '请保存卷对象：其中有卷句柄，凭它才能找回数据。',
+      },
       command: getCommand('pv', volume, `-o json > ${shellWord(`${volume.name}.json`)}`),
     },
     {
-      says: 'Make a backup or a snapshot now, while the claim is bound and not being deleted.',
+      says: {
+        en: 'Make a backup or a snapshot now, while the claim is bound and not being deleted.',
+        zh: '请趁申领已绑定且没有被删除，立即做备份或快照。',
+      },
       command: getCommand('pvc', claim),
     },
-    { says: 'Leave the pods where they are: no restart, no drain of their node, until the data is safe.' },
     {
-      says: `Plan a window in which the data moves from ${nameOf(claim)} to a new claim. Delete neither the claim nor any finalizer to make the deletion finish.`,
+      says: {
+        en: 'Leave the pods where they are: no restart, no drain of their node, until the data is safe.',
+        zh: '请让 Pod 留在原处：在数据安全之前，不要重启它们，也不要腾空它们所在的节点。',
+      },
+    },
+    {
+      says: {
+        en: en`Plan a window in which the data moves from ${nameOf(claim)} to a new claim. Delete neither the claim nor any finalizer to make the deletion finish.`,
+        zh: zh`请安排一个时间窗口，将数据从 ${nameOf(claim)} 移到新的申领。不要为了让删除完成而删除申领或任何 Finalizer。`,
+      },
     },
   ];
 }

@@ -7,16 +7,17 @@ import { deletingForMs } from '../domain/pod.ts';
 import { deletionErrorOf, type StuckReason, stuckDeletionOf } from '../domain/reclaim.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { minutes } from '../domain/time.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 import { restartDriverPod } from '../remediations/restart-driver-pod.ts';
+import { duration, en, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly volume: string;
   readonly finalizer: string;
   readonly reason: StuckReason;
   readonly phase: string;
-  readonly deletedFor: string;
+  readonly deletedFor: Text;
   readonly isProgress: boolean;
 }
 
@@ -44,21 +45,24 @@ export const volumeDeletionStuck = defineFault<'volume-deletion-stuck', Facts>({
   words: {
     summary: (f) =>
       f.isProgress
-        ? `Volume ${f.volume} is being deleted; its last finalizer, ${f.finalizer}, has not gone yet.`
-        : `Volume ${f.volume} was deleted ${f.deletedFor} ago, and its last finalizer, ${f.finalizer}, will not go by itself.`,
-    explanation: (f) => {
-      if (f.isProgress) return 'That can still end by itself. Nothing needs to be done yet.';
-      const drop =
-        'The finalizer may go only when the backend is known not to have the volume any more; otherwise the volume leaks.';
-      switch (f.reason) {
-        case 'not-released':
-          return `The phase is ${f.phase}, and the provisioner acts on Released volumes only, so it will never look at this one again. ${drop}`;
-        case 'no-attachment':
-          return `The finalizer says attacher, but no VolumeAttachment names the volume: there is nothing left to detach, and the attacher will not come back to it. ${drop}`;
-        case 'not-found':
-          return `The driver answers that it does not know the volume, and will answer so for ever. ${drop}`;
-      }
-    },
+        ? {
+            en: en`Volume ${f.volume} is being deleted; its last finalizer, ${f.finalizer}, has not gone yet.`,
+            zh: zh`卷 ${f.volume} 正在被删除；它的最后一个 Finalizer ${f.finalizer} 尚未移除。`,
+          }
+        : {
+            en: en`Volume ${f.volume} was deleted ${f.deletedFor} ago, and its last finalizer, ${f.finalizer}, will not go by itself.`,
+            zh: zh`卷 ${f.volume} 于 ${f.deletedFor}前被删除，而它的最后一个 Finalizer ${f.finalizer} 不会自行消失。`,
+          },
+    explanation: (f) =>
+      f.isProgress
+        ? {
+            en: 'That can still end by itself. Nothing needs to be done yet.',
+            zh: '这种情况仍可能自行结束。目前不需要做任何事。',
+          }
+        : sentences(whyStuck(f), {
+            en: 'The finalizer may go only when the backend is known not to have the volume any more; otherwise the volume leaks.',
+            zh: '只有确知后端已没有该卷时，才可以移除这个 Finalizer；否则卷会泄漏。',
+          }),
   },
   doc: {
     meaning:
@@ -78,6 +82,26 @@ export const volumeDeletionStuck = defineFault<'volume-deletion-stuck', Facts>({
     }
   },
 });
+
+function whyStuck({ reason, phase }: Facts): Text {
+  switch (reason) {
+    case 'not-released':
+      return {
+        en: en`The phase is ${phase}, and the provisioner acts on Released volumes only, so it will never look at this one again.`,
+        zh: zh`阶段为 ${phase}，而制备器只处理 Released 的卷，因此永远不会再处理这个卷。`,
+      };
+    case 'no-attachment':
+      return {
+        en: 'The finalizer says attacher, but no VolumeAttachment names the volume: there is nothing left to detach, and the attacher will not come back to it.',
+        zh: '该 Finalizer 属于挂接器，但没有 VolumeAttachment 引用该卷：已没有挂接需要解除，挂接器也不会再处理它。',
+      };
+    case 'not-found':
+      return {
+        en: 'The driver answers that it does not know the volume, and will answer so for ever.',
+        zh: '驱动答复说它不认识该卷，而且会一直这样答复。',
+      };
+  }
+}
 
 function toFinding(volume: Volume, finalizer: string, reason: StuckReason, cluster: Cluster): FindingDraft<Facts> {
   const left = LEFT_ALONE_MS - deletingForMs(volume, cluster.now);
@@ -133,34 +157,38 @@ function sidecarsOf(volume: Volume, finalizer: string, cluster: Cluster) {
 
 function evidenceOf(volume: Volume, finalizer: string, reason: StuckReason, cluster: Cluster): readonly Evidence[] {
   const error = deletionErrorOf(volume, cluster);
+  const since = duration(deletingForMs(volume, cluster.now));
   return [
     fact(
       volume,
       'metadata.deletionTimestamp',
       deletionTimestampOf(volume),
-      `deleted ${duration(deletingForMs(volume, cluster.now))} ago`,
+      { en: en`deleted ${since} ago`, zh: zh`于 ${since}前被删除` },
     ),
-    fact(volume, 'metadata.finalizers', [finalizer], 'the only one that is left'),
+    fact(volume, 'metadata.finalizers', [finalizer], { en: 'the only one that is left', zh: '只剩下这一个' }),
     fact(
       volume,
       'status.phase',
       volume.phase,
       reason === 'not-released'
-        ? 'not Released, so the provisioner does not look at it'
-        : 'not Bound: no claim keeps it',
+        ? { en: 'not Released, so the provisioner does not look at it', zh: '不是 Released，因此制备器不会处理它' }
+        : { en: 'not Bound: no claim keeps it', zh: '不是 Bound：没有申领使其保留' },
     ),
-    fact(volume, 'volumeattachments', 0, 'no attachment names the volume, deleting ones included'),
+    fact(volume, 'volumeattachments', 0, {
+      en: 'no attachment names the volume, deleting ones included',
+      zh: '没有挂接引用该卷，正在删除的挂接也没有',
+    }),
     ...(volume.csi
       ? [
           fact(
             volume,
             'spec.csi.volumeHandle',
             volume.csi.handle,
-            'look it up in the backend before the finalizer goes',
+            { en: 'look it up in the backend before the finalizer goes', zh: '移除 Finalizer 之前，请在后端查找它' },
           ),
         ]
       : []),
-    ...(error ? [fact(error, 'message', error.message, 'the last answer of the driver')] : []),
+    ...(error ? [fact(error, 'message', error.message, { en: 'the last answer of the driver', zh: '驱动最近一次的答复' })] : []),
     ...sidecarsOf(volume, finalizer, cluster)
       .slice(0, 2)
       .map(({ workload, container }) =>
@@ -168,7 +196,7 @@ function evidenceOf(volume: Volume, finalizer: string, reason: StuckReason, clus
           workload,
           `spec.template.spec.containers[${container.name}].image`,
           container.image,
-          'the owner of the finalizer',
+          { en: 'the owner of the finalizer', zh: '该 Finalizer 的属主' },
         ),
       ),
   ];
@@ -176,14 +204,29 @@ function evidenceOf(volume: Volume, finalizer: string, reason: StuckReason, clus
 
 function manualFor(volume: Volume, finalizer: string): readonly ManualStep[] {
   const index = volume.finalizers.indexOf(finalizer);
+  const handle = volume.csi && {
+    en: en` (handle ${volume.csi.handle})`,
+    zh: zh`（卷句柄 ${volume.csi.handle}）`,
+  };
   return [
-    { says: 'Save the volume object first.', command: getCommand('pv', volume) },
-    { says: `Restart or upgrade the component that owns ${finalizer}: it then looks at the volume once more.` },
+    { says: { en: 'Save the volume object first.', zh: '请先保存卷对象。' }, command: getCommand('pv', volume) },
     {
-      says: `Look the volume up in the storage backend${volume.csi ? ` (handle ${volume.csi.handle})` : ''}. If it is still there, stop: the finalizer stays until the owner of the data has decided and the backend does not have it any more.`,
+      says: {
+        en: en`Restart or upgrade the component that owns ${finalizer}: it then looks at the volume once more.`,
+        zh: zh`请重启或升级拥有 ${finalizer} 的组件：它随后会再次处理该卷。`,
+      },
     },
     {
-      says: 'Only when the backend does not know the volume any more, remove this one finalizer.',
+      says: {
+        en: en`Look the volume up in the storage backend${handle}. If it is still there, stop: the finalizer stays until the owner of the data has decided and the backend does not have it any more.`,
+        zh: zh`请在存储后端查找该卷${handle}。如果它还在，请停下：在数据的负责人作出决定、并且后端已没有该卷之前，Finalizer 必须保留。`,
+      },
+    },
+    {
+      says: {
+        en: 'Only when the backend does not know the volume any more, remove this one finalizer.',
+        zh: '只有后端已不再认识该卷时，才移除这一个 Finalizer。',
+      },
       command: patchCommand('pv', volume, [
         { op: 'test', path: '/metadata/uid', value: volume.uid },
         { op: 'test', path: `/metadata/finalizers/${index}`, value: finalizer },

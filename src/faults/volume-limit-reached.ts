@@ -3,7 +3,6 @@ import {
   few,
   isHeldByAnother,
   isOverLimit,
-  listed,
   quoted,
   saysLimit,
   sufferers,
@@ -27,11 +26,12 @@ import {
 import { missingRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { minutes } from '../domain/time.ts';
 import { attachmentOn } from '../domain/volume.ts';
 import { isReady } from '../domain/workload.ts';
 import { cordonNode } from '../remediations/cordon-node.ts';
 import { deletePod } from '../remediations/delete-pod.ts';
+import { duration, en, listed, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
 
 type Reason = 'scheduler' | 'backend' | 'bypassed';
 
@@ -71,26 +71,54 @@ export const volumeLimitReached = defineFault<'volume-limit-reached', Facts>({
   uses: ['storageclasses', 'csidrivers', 'leases', 'deployments', 'statefulsets', 'daemonsets', 'events'],
   words: {
     summary: (f) => {
-      const where = `${listed(f.nodes)} ${f.nodes.length === 1 ? 'has' : 'have'}`;
+      const nodes = listed(f.nodes);
       const who = listed(f.pods);
+      const limit = f.limit ?? { en: 'unlimited', zh: '不限' };
       switch (f.reason) {
         case 'scheduler':
-          return `${who} cannot be placed: ${where} no room for another volume of ${f.driver} (${f.used} of ${f.limit ?? 'unlimited'}), and no other node fits.`;
+          return {
+            en: en`${who} cannot be placed: ${nodes} ${plural(f.nodes.length, 'has', 'have')} no room for another volume of ${f.driver} (${f.used} of ${limit}), and no other node fits.`,
+            zh: zh`${who} 无法调度：${nodes} 已不能再容纳 ${f.driver} 的卷（已用 ${f.used}，上限 ${limit}），也没有其他合适的节点。`,
+          };
         case 'bypassed':
-          return `${who} was put on ${listed(f.nodes)} past the scheduler, where ${f.used} volumes of ${f.driver} exceed the limit of ${f.limit ?? 'unlimited'}.`;
+          return {
+            en: en`${who} was put on ${nodes} past the scheduler, where ${f.used} volumes of ${f.driver} exceed the limit of ${limit}.`,
+            zh: zh`${who} 绕过调度器被放到 ${nodes} 上，那里 ${f.driver} 的卷有 ${f.used} 个，超过了上限 ${limit}。`,
+          };
         case 'backend':
-          return `The storage backend gives ${listed(f.nodes)} no further volume of ${f.driver}, although the node says that it may have more: ${who} cannot start.`;
+          return {
+            en: en`The storage backend gives ${nodes} no further volume of ${f.driver}, although the node says that it may have more: ${who} cannot start.`,
+            zh: zh`存储后端不再让 ${nodes} 挂接 ${f.driver} 的卷，尽管该节点上报说还可以更多：${who} 无法启动。`,
+          };
       }
     },
     explanation: (f) => {
-      if (f.isProgress) return 'A volume is being detached from there just now, so a slot becomes free.';
+      if (f.isProgress)
+        return {
+          en: 'A volume is being detached from there just now, so a slot becomes free.',
+          zh: '那里正有一个卷在解除挂接，因此会空出一个名额。',
+        };
       switch (f.reason) {
         case 'scheduler':
-          return 'Volumes of pods and left-over attachments both take slots. The limit is what the machine can attach; it is reported by the driver and not to be edited. Another node, or fewer volumes on this one, is what helps; CPU and memory have nothing to do with it.';
+          return {
+            en: 'Volumes of pods and left-over attachments both take slots. The limit is what the machine can attach; it is reported by the driver and not to be edited. Another node, or fewer volumes on this one, is what helps; CPU and memory have nothing to do with it.',
+            zh: 'Pod 的卷和残留的挂接都会占用名额。上限是机器所能挂接的数量，由驱动上报，不应编辑。有用的是换一个节点，或减少这个节点上的卷；与 CPU 和内存无关。',
+          };
         case 'bypassed':
-          return 'The scheduler would not have placed it there: the node name was preset, or another scheduler does not count volumes. It waits until a slot becomes free.';
+          return {
+            en: 'The scheduler would not have placed it there: the node name was preset, or another scheduler does not count volumes. It waits until a slot becomes free.',
+            zh: '默认调度器不会把它放到那里：节点名称是预先指定的，或者另一个调度器没有计算卷的数量。它会一直等到空出名额。',
+          };
         case 'backend':
-          return `${f.error === '' ? 'Kubelet rejected the pod for it.' : `The answer: ${f.error}.`} The limit that the driver reports is higher than the real one (other disks and network cards take slots too), so the scheduler goes on placing pods there.`;
+          return sentences(
+            f.error === ''
+              ? { en: 'Kubelet rejected the pod for it.', zh: 'kubelet 因此拒绝了该 Pod。' }
+              : { en: en`The answer: ${f.error}.`, zh: zh`得到的答复：${f.error}。` },
+            {
+              en: 'The limit that the driver reports is higher than the real one (other disks and network cards take slots too), so the scheduler goes on placing pods there.',
+              zh: '驱动上报的上限高于实际上限（其他磁盘和网卡也占用名额），因此调度器会继续把 Pod 放到那里。',
+            },
+          );
       }
     },
   },
@@ -240,6 +268,7 @@ function evidenceOf(found: readonly [Full, ...Full[]], cluster: Cluster): readon
       const csiNode = cluster.findCsiNode(name);
       const node = cluster.findNode(name);
       const { limit, used, attachments } = slotsOf(name, driver, cluster);
+      const leaving = attachments.filter(isDeleting).length;
       return [
         ...(csiNode
           ? [
@@ -247,7 +276,10 @@ function evidenceOf(found: readonly [Full, ...Full[]], cluster: Cluster): readon
                 csiNode,
                 'spec.drivers[].allocatable.count',
                 limit ?? 'none',
-                `so many volumes of ${driver} the node may have`,
+                {
+                  en: en`so many volumes of ${driver} the node may have`,
+                  zh: zh`该节点最多可以有这么多 ${driver} 的卷`,
+                },
               ),
             ]
           : []),
@@ -257,7 +289,10 @@ function evidenceOf(found: readonly [Full, ...Full[]], cluster: Cluster): readon
                 node,
                 'status.volumesAttached',
                 used.size,
-                `volumes of ${driver} that its pods and attachments need; attachments: ${attachments.length}, of which ${attachments.filter(isDeleting).length} are being detached`,
+                {
+                  en: en`volumes of ${driver} that its pods and attachments need; attachments: ${attachments.length}, of which ${leaving} are being detached`,
+                  zh: zh`它的 Pod 和挂接所需的 ${driver} 的卷；挂接 ${attachments.length} 个，其中 ${leaving} 个正在解除`,
+                },
               ),
             ]
           : []),
@@ -265,32 +300,61 @@ function evidenceOf(found: readonly [Full, ...Full[]], cluster: Cluster): readon
     }),
     ...few(found).flatMap(({ own }) =>
       own?.attachError
-        ? [fact(own, 'status.attachError', quoted(own.attachError.message), 'what the backend answered')]
+        ? [fact(own, 'status.attachError', quoted(own.attachError.message), {
+              en: 'what the backend answered',
+              zh: '后端的答复',
+            })]
         : [],
     ),
     ...few(found).map(({ reason, pod }) => {
       if (reason === 'scheduler') {
         const waited = duration(unscheduledMs(pod, cluster.now));
-        return fact(pod, 'status.conditions[PodScheduled].status', 'False', `has had no node for ${waited}`);
+        return fact(pod, 'status.conditions[PodScheduled].status', 'False', {
+          en: en`has had no node for ${waited}`,
+          zh: zh`已有 ${waited}没有分配到节点`,
+        });
       }
-      return fact(pod, 'status.phase', pod.statusReason || pod.phase, `is on ${pod.nodeName} and cannot start`);
+      return fact(pod, 'status.phase', pod.statusReason || pod.phase, {
+        en: en`is on ${pod.nodeName} and cannot start`,
+        zh: zh`在 ${pod.nodeName} 上，无法启动`,
+      });
     }),
   ];
 }
 
 function manualFor(reason: Reason, node: string): readonly ManualStep[] {
   const look = {
-    says: 'Look which volumes take the slots, and whether all of them are needed there.',
+    says: {
+      en: 'Look which volumes take the slots, and whether all of them are needed there.',
+      zh: '查看哪些卷占用了名额，以及它们是否都必须在那里。',
+    },
     command: `kubectl get csinode ${shellWord(node)} -o yaml`,
   };
-  const add = { says: 'Add a node, or free slots: stop pods whose volumes are not needed, in the ordinary way.' };
+  const add = {
+    says: {
+      en: 'Add a node, or free slots: stop pods whose volumes are not needed, in the ordinary way.',
+      zh: '请添加节点，或腾出名额：用正常方式停止那些不再需要其卷的 Pod。',
+    },
+  };
   if (reason === 'scheduler') return [look, add];
   if (reason === 'bypassed')
-    return [look, { says: 'Take the preset node name out of the pod, so that the scheduler counts.' }, add];
+    return [
+      look,
+      {
+        says: {
+          en: 'Take the preset node name out of the pod, so that the scheduler counts.',
+          zh: '请从 Pod 中去掉预先指定的节点名称，由调度器来计数。',
+        },
+      },
+      add,
+    ];
   return [
     look,
     {
-      says: 'Correct the limit that the driver reports (its configuration for reserved or maximum attachments), and restart its pod on that node in the ordinary way.',
+      says: {
+        en: 'Correct the limit that the driver reports (its configuration for reserved or maximum attachments), and restart its pod on that node in the ordinary way.',
+        zh: '请更正驱动上报的上限（驱动配置中的预留挂接数或最大挂接数），并用正常方式重启它在该节点上的 Pod。',
+      },
     },
     add,
   ];

@@ -5,14 +5,14 @@ import { nodeToMountOn, ownershipChangeOf, readForMounts } from '../domain/mount
 import { asSentence } from '../domain/mount-text.ts';
 import type { ClusterEvent, Pod, Volume } from '../domain/objects.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, enumerated, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly pod: string;
-  readonly fsGroup: number;
+  readonly fsGroup: string;
   readonly volumes: readonly string[];
   readonly said: string;
-  readonly ago: string;
+  readonly ago: Text;
 }
 
 /** Kubelet writes its progress about every minute (`pkg/volume/volume_linux.go`). */
@@ -29,10 +29,17 @@ export const volumeOwnershipChange = defineFault<'volume-ownership-change', Fact
   needs: readForMounts,
   uses: ['events'],
   words: {
-    summary: (f) =>
-      `Kubelet is changing the group of all files for pod ${f.pod} to ${f.fsGroup}; it reported progress ${f.ago} ago.`,
-    explanation: (f) =>
-      `Nothing is stuck: volume ${f.volumes.join(', ')} is attached and mounted, and the pod starts when the last file is done. Kubelet says: ${f.said} Deleting the pod would start the work over. For the next start, set fsGroupChangePolicy: OnRootMismatch.`,
+    summary: (f) => ({
+      en: en`Kubelet is changing the group of all files for pod ${f.pod} to ${f.fsGroup}; it reported progress ${f.ago} ago.`,
+      zh: zh`kubelet 正在为 Pod ${f.pod} 将所有文件的组改为 ${f.fsGroup}；它在 ${f.ago}前上报过进度。`,
+    }),
+    explanation: (f) => {
+      const volumes = enumerated(f.volumes, f.volumes.length);
+      return {
+        en: en`Nothing is stuck: volume ${volumes} is attached and mounted, and the pod starts when the last file is done. Kubelet says: ${f.said} Deleting the pod would start the work over. For the next start, set fsGroupChangePolicy: OnRootMismatch.`,
+        zh: zh`没有卡住：卷 ${volumes} 已挂接并挂载，处理完最后一个文件后 Pod 就会启动。kubelet 的报告：“${f.said}”。删除 Pod 会让这项工作从头再来。为了下次启动，请设置 fsGroupChangePolicy: OnRootMismatch。`,
+      };
+    },
   },
   doc: {
     meaning:
@@ -69,7 +76,7 @@ function toFinding(pod: Pod, volumes: readonly Volume[], said: ClusterEvent, clu
     affected: sufferers([pod], cluster),
     facts: {
       pod: pod.name,
-      fsGroup: pod.fsGroup ?? 0,
+      fsGroup: String(pod.fsGroup ?? 0),
       volumes: volumes.map((volume) => volume.name),
       said: asSentence(said.message),
       ago: duration(cluster.now - said.lastAt),
@@ -78,7 +85,10 @@ function toFinding(pod: Pod, volumes: readonly Volume[], said: ClusterEvent, clu
     progressSeconds: RECHECK_SECONDS,
     manual: [
       {
-        says: 'Wait. Do not delete the pod: the next one starts the work over. Set fsGroupChangePolicy: OnRootMismatch in the pod template for later starts.',
+        says: {
+          en: 'Wait. Do not delete the pod: the next one starts the work over. Set fsGroupChangePolicy: OnRootMismatch in the pod template for later starts.',
+          zh: '请等待。不要删除 Pod：下一个 Pod 会让这项工作从头再来。请在 Pod 模板中设置 fsGroupChangePolicy: OnRootMismatch，供以后启动使用。',
+        },
       },
     ],
   };
@@ -86,13 +96,19 @@ function toFinding(pod: Pod, volumes: readonly Volume[], said: ClusterEvent, clu
 
 function evidenceOf(pod: Pod, volumes: readonly Volume[], said: ClusterEvent): readonly Evidence[] {
   return [
-    fact(said, 'message', said.message, 'kubelet is at work'),
-    fact(pod, 'spec.securityContext.fsGroup', pod.fsGroup, 'every file is given to this group'),
+    fact(said, 'message', said.message, { en: 'kubelet is at work', zh: 'kubelet 正在处理' }),
+    fact(pod, 'spec.securityContext.fsGroup', pod.fsGroup, {
+      en: 'every file is given to this group',
+      zh: '每个文件都会改归这个组',
+    }),
     fact(
       pod,
       'spec.securityContext.fsGroupChangePolicy',
       pod.fsGroupChangePolicy || 'absent',
-      'not OnRootMismatch: all files are touched at every start',
+      {
+        en: 'not OnRootMismatch: all files are touched at every start',
+        zh: '不是 OnRootMismatch：每次启动都会处理所有文件',
+      },
     ),
     ...volumes
       .slice(0, 3)
@@ -101,7 +117,10 @@ function evidenceOf(pod: Pod, volumes: readonly Volume[], said: ClusterEvent): r
           volume,
           'spec.capacity.storage',
           volume.capacity ?? '',
-          `in use on ${pod.nodeName}: it is mounted already`,
+          {
+            en: en`in use on ${pod.nodeName}: it is mounted already`,
+            zh: zh`正在 ${pod.nodeName} 上使用：它已经挂载`,
+          },
         ),
       ),
   ];

@@ -7,15 +7,16 @@ import type { Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { deletionErrorOf, firstDeletionErrorOf, isOnMissingNode, stuckDeletionOf } from '../domain/reclaim.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { minutes } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
+import { duration, en, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly volume: string;
   readonly phase: string;
   /** Undefined when the object does not record it. */
-  readonly releasedFor: string | undefined;
+  readonly releasedFor: Text | undefined;
   readonly isCsi: boolean;
   readonly driver: string | undefined;
   readonly error: string | undefined;
@@ -48,21 +49,43 @@ export const volumeReclaimFailed = defineFault<'volume-reclaim-failed', Facts>({
   uses: ['storageclasses', 'events', 'deployments', 'statefulsets', 'daemonsets'],
   words: {
     summary: (f) => {
-      if (f.isProgress)
-        return `Volume ${f.volume} was released ${f.releasedFor === undefined ? 'a short time' : f.releasedFor} ago and is being deleted by its policy.`;
-      if (f.phase === 'Failed') return `The reclaim of volume ${f.volume} failed.`;
-      return `Volume ${f.volume} ${f.releasedFor === undefined ? 'is' : `has been for ${f.releasedFor}`} Released, although its policy is Delete.`;
+      if (f.isProgress) {
+        const ago = f.releasedFor
+          ? { en: en`${f.releasedFor} ago`, zh: zh`于 ${f.releasedFor}前` }
+          : { en: 'a short time ago', zh: '不久前' };
+        return {
+          en: en`Volume ${f.volume} was released ${ago} and is being deleted by its policy.`,
+          zh: zh`卷 ${f.volume} ${ago}被释放，正在按其策略删除。`,
+        };
+      }
+      if (f.phase === 'Failed')
+        return { en: en`The reclaim of volume ${f.volume} failed.`, zh: zh`卷 ${f.volume} 的回收失败。` };
+      return f.releasedFor
+        ? {
+            en: en`Volume ${f.volume} has been for ${f.releasedFor} Released, although its policy is Delete.`,
+            zh: zh`卷 ${f.volume} 处于 Released 已有 ${f.releasedFor}，尽管它的策略是 Delete。`,
+          }
+        : {
+            en: en`Volume ${f.volume} is Released, although its policy is Delete.`,
+            zh: zh`卷 ${f.volume} 处于 Released，尽管它的策略是 Delete。`,
+          };
     },
-    explanation: (f) => {
-      if (f.isProgress) return 'The driver still has time. When it is done, the data is destroyed.';
-      return [
-        whyNot(f),
-        whatNext(f),
-        ...(f.isDeleting
-          ? ['Its finalizer must stay: without it the volume would be left in the backend without a record.']
-          : []),
-      ].join(' ');
-    },
+    explanation: (f) =>
+      f.isProgress
+        ? {
+            en: 'The driver still has time. When it is done, the data is destroyed.',
+            zh: '驱动还有时间处理。完成后，数据会被销毁。',
+          }
+        : sentences(
+            whyNot(f),
+            whatNext(f),
+            f.isDeleting
+              ? {
+                  en: 'Its finalizer must stay: without it the volume would be left in the backend without a record.',
+                  zh: '它的 Finalizer 必须保留：没有 Finalizer，卷会残留在后端而没有任何记录。',
+                }
+              : undefined,
+          ),
   },
   doc: {
     meaning:
@@ -79,18 +102,30 @@ export const volumeReclaimFailed = defineFault<'volume-reclaim-failed', Facts>({
   },
 });
 
-function whyNot({ error, isDown, driver }: Facts): string {
-  if (error !== undefined) return `The answer was: "${error}".`;
+function whyNot({ error, isDown, driver }: Facts): Text {
+  if (error !== undefined) return { en: en`The answer was: "${error}".`, zh: zh`得到的答复是：“${error}”。` };
   if (isDown)
-    return `The csi-provisioner of driver ${driver ?? ''} does not work: nothing of it is ready, or its lease is stale.`;
-  return 'No error is on record: either the events have expired, or no provisioner answers for this driver.';
+    return {
+      en: en`The csi-provisioner of driver ${driver} does not work: nothing of it is ready, or its lease is stale.`,
+      zh: zh`驱动 ${driver} 的 csi-provisioner 没有工作：它没有任何就绪的副本，或者它的租约已过期。`,
+    };
+  return {
+    en: 'No error is on record: either the events have expired, or no provisioner answers for this driver.',
+    zh: '没有错误记录：要么事件已过期，要么没有制备器为这个驱动应答。',
+  };
 }
 
 /** external-provisioner acts on Released volumes only; the in-tree controller tries Failed ones again at each resync. */
-function whatNext({ phase, isCsi }: Facts): string {
+function whatNext({ phase, isCsi }: Facts): Text {
   if (phase === 'Failed' && isCsi)
-    return 'The provisioner acts on Released volumes only, so the volume stays as it is until somebody decides.';
-  return 'It is tried again and again. With the policy Delete the data is destroyed the moment it succeeds.';
+    return {
+      en: 'The provisioner acts on Released volumes only, so the volume stays as it is until somebody decides.',
+      zh: '制备器只处理 Released 的卷，因此该卷会保持原样，直到有人作出决定。',
+    };
+  return {
+    en: 'It is tried again and again. With the policy Delete the data is destroyed the moment it succeeds.',
+    zh: '系统会反复重试。策略为 Delete 时，一旦成功，数据就会立即被销毁。',
+  };
 }
 
 function isUnreclaimed(volume: Volume, cluster: Cluster): boolean {
@@ -142,34 +177,54 @@ function toFinding(volume: Volume, cluster: Cluster): FindingDraft<Facts> {
 function evidenceOf(volume: Volume, cluster: Cluster): readonly Evidence[] {
   const first = firstDeletionErrorOf(volume, cluster);
   const last = deletionErrorOf(volume, cluster);
-  const since =
-    volume.phaseChangedAt === undefined ? 'since when is not recorded' : `since ${isoOf(volume.phaseChangedAt)}`;
   return [
-    fact(volume, 'status.phase', volume.phase, `its claim is gone, ${since}`),
+    fact(
+      volume,
+      'status.phase',
+      volume.phase,
+      volume.phaseChangedAt === undefined
+        ? { en: 'its claim is gone, since when is not recorded', zh: '它的申领已消失，没有记录从何时起' }
+        : {
+            en: en`its claim is gone, since ${isoOf(volume.phaseChangedAt)}`,
+            zh: zh`它的申领从 ${isoOf(volume.phaseChangedAt)} 起已消失`,
+          },
+    ),
     fact(
       volume,
       'spec.persistentVolumeReclaimPolicy',
       volume.reclaimPolicy,
       deletesData(volume)
-        ? 'the volume should have been deleted with its claim'
-        : 'what was asked for could not be done',
+        ? { en: 'the volume should have been deleted with its claim', zh: '该卷本应随申领一起删除' }
+        : { en: 'what was asked for could not be done', zh: '所要求的操作未能完成' },
     ),
-    fact(volume, 'volumeattachments', 0, 'no attachment names the volume, so none keeps it'),
+    fact(volume, 'volumeattachments', 0, {
+      en: 'no attachment names the volume, so none keeps it',
+      zh: '没有挂接引用该卷，因此使其保留的不是挂接',
+    }),
     ...(isDeleting(volume)
-      ? [fact(volume, 'metadata.finalizers', [...volume.finalizers], 'they keep the object until the backend is clean')]
+      ? [fact(volume, 'metadata.finalizers', [...volume.finalizers], {
+            en: 'they keep the object until the backend is clean',
+            zh: '它们使该对象保留到后端清理完成',
+          })]
       : []),
     ...(volume.statusMessage === ''
       ? []
-      : [fact(volume, 'status.message', volume.statusMessage, 'what the controller answered')]),
-    ...(first ? [fact(first, 'message', first.message, 'the first refusal')] : []),
-    ...(last && last !== first ? [fact(last, 'message', last.message, 'the latest refusal')] : []),
+      : [fact(volume, 'status.message', volume.statusMessage, {
+            en: 'what the controller answered',
+            zh: '控制器的答复',
+          })]),
+    ...(first ? [fact(first, 'message', first.message, { en: 'the first refusal', zh: '第一次拒绝' })] : []),
+    ...(last && last !== first ? [fact(last, 'message', last.message, { en: 'the latest refusal', zh: '最近一次拒绝' })] : []),
     ...(volume.csi
       ? [
           fact(
             volume,
             'spec.csi.volumeHandle',
             volume.csi.handle,
-            `by this name driver ${volume.csi.driver} knows the volume`,
+            {
+              en: en`by this name driver ${volume.csi.driver} knows the volume`,
+              zh: zh`驱动 ${volume.csi.driver} 以这个名称识别该卷`,
+            },
           ),
         ]
       : []),
@@ -182,17 +237,31 @@ function manualFor(volume: Volume): readonly ManualStep[] {
       ? [
           {
             ...retainByHand(volume),
-            says: `If the data may be wanted, set the reclaim policy of ${volume.name} to Retain: the deletion is then not tried again.`,
+            says: {
+              en: en`If the data may be wanted, set the reclaim policy of ${volume.name} to Retain: the deletion is then not tried again.`,
+              zh: zh`如果可能还需要数据，请将 ${volume.name} 的回收策略设置为 Retain：之后不会再重试删除。`,
+            },
           },
         ]
       : []),
     {
-      says: 'Read what the driver answered; the first error explains, later ones are often after-effects.',
+      says: {
+        en: 'Read what the driver answered; the first error explains, later ones are often after-effects.',
+        zh: '请阅读驱动的答复；第一个错误说明原因，后面的往往只是后果。',
+      },
       command: `kubectl get events -n default --field-selector ${shellWord(`involvedObject.kind=PersistentVolume,involvedObject.name=${volume.name}`)}`,
     },
     {
-      says: 'Mend the cause in the driver or the backend: credentials, dependent snapshots, quota, network. The deletion is tried again by itself.',
+      says: {
+        en: 'Mend the cause in the driver or the backend: credentials, dependent snapshots, quota, network. The deletion is tried again by itself.',
+        zh: '请在驱动或后端解决根因：凭据、依赖该卷的快照、配额、网络。删除会自动重试。',
+      },
     },
-    { says: 'Leave the finalizers alone: without them the volume stays in the backend and nobody knows it.' },
+    {
+      says: {
+        en: 'Leave the finalizers alone: without them the volume stays in the backend and nobody knows it.',
+        zh: '不要动 Finalizer：没有它们，卷会残留在后端而无人知晓。',
+      },
+    },
   ];
 }

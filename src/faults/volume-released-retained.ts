@@ -4,12 +4,13 @@ import { defineFault, type FindingDraft, fact } from '../domain/fault.ts';
 import type { Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly volume: string;
-  readonly claim: string;
-  readonly releasedFor: string | undefined;
+  /** Undefined when the object does not name it. */
+  readonly claim: string | undefined;
+  readonly releasedFor: Text | undefined;
 }
 
 /** A volume whose claim is gone and which is kept because its policy is Retain. That is what Retain means (F03r). */
@@ -19,9 +20,29 @@ export const volumeReleasedRetained = defineFault<'volume-released-retained', Fa
   rank: 7,
   needs: ['persistentvolumes', 'persistentvolumeclaims'],
   words: {
-    summary: (f) => `Volume ${f.volume} is kept on purpose: its claim ${f.claim} is gone and its policy is Retain.`,
+    summary: (f) =>
+      f.claim === undefined
+        ? {
+            en: en`Volume ${f.volume} is kept on purpose: its claim of old is gone and its policy is Retain.`,
+            zh: zh`卷 ${f.volume} 是有意保留的：它原来的申领已消失，策略为 Retain。`,
+          }
+        : {
+            en: en`Volume ${f.volume} is kept on purpose: its claim ${f.claim} is gone and its policy is Retain.`,
+            zh: zh`卷 ${f.volume} 是有意保留的：它的申领 ${f.claim} 已消失，策略为 Retain。`,
+          },
     explanation: (f) =>
-      `${f.releasedFor === undefined ? 'It' : `For ${f.releasedFor} it`} has waited for somebody to decide. The data is safe; nothing is leaked and nothing is stuck.`,
+      sentences(
+        f.releasedFor
+          ? {
+              en: en`For ${f.releasedFor} it has waited for somebody to decide.`,
+              zh: zh`它已等待 ${f.releasedFor}，需要有人作出决定。`,
+            }
+          : { en: 'It has waited for somebody to decide.', zh: '它一直在等待有人作出决定。' },
+        {
+          en: 'The data is safe; nothing is leaked and nothing is stuck.',
+          zh: '数据是安全的；没有泄漏，也没有卡住。',
+        },
+      ),
   },
   doc: {
     meaning: 'The claim was deleted and the reclaim policy is Retain, so volume and data stay until a person decides.',
@@ -56,7 +77,7 @@ function toFinding(volume: Volume, cluster: Cluster): FindingDraft<Facts> {
     affected: [],
     facts: {
       volume: volume.name,
-      claim: claimRef ? `${claimRef.namespace}/${claimRef.name}` : 'of old',
+      claim: claimRef && `${claimRef.namespace}/${claimRef.name}`,
       releasedFor: phaseChangedAt === undefined ? undefined : duration(cluster.now - phaseChangedAt),
     },
     evidence: [
@@ -64,24 +85,32 @@ function toFinding(volume: Volume, cluster: Cluster): FindingDraft<Facts> {
         volume,
         'status.phase',
         volume.phase,
-        phaseChangedAt === undefined ? 'its claim is gone' : `its claim is gone since ${isoOf(phaseChangedAt)}`,
+        phaseChangedAt === undefined
+          ? { en: 'its claim is gone', zh: '它的申领已消失' }
+          : {
+              en: en`its claim is gone since ${isoOf(phaseChangedAt)}`,
+              zh: zh`它的申领从 ${isoOf(phaseChangedAt)} 起已消失`,
+            },
       ),
       fact(
         volume,
         'spec.persistentVolumeReclaimPolicy',
         volume.reclaimPolicy,
-        'the data is kept until somebody decides',
+        { en: 'the data is kept until somebody decides', zh: '数据会一直保留，直到有人作出决定' },
       ),
       fact(
         volume,
         'spec.claimRef.uid',
         claimRef?.uid ?? 'absent',
-        'no claim has this uid, and none asks for the volume',
+        { en: 'no claim has this uid, and none asks for the volume', zh: '没有申领具有这个 UID，也没有申领请求该卷' },
       ),
     ],
     manual: [
       {
-        says: 'Nothing needs to be done. Ask the owner of the data whether it is still wanted.',
+        says: {
+          en: 'Nothing needs to be done. Ask the owner of the data whether it is still wanted.',
+          zh: '不需要做任何事。请询问数据的负责人是否还需要它。',
+        },
         command: getCommand('pv', volume),
       },
     ],

@@ -1,4 +1,4 @@
-import { few, listed, sufferers } from '../domain/attachment.ts';
+import { few, sufferers } from '../domain/attachment.ts';
 import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -20,6 +20,7 @@ import {
   stateTaintsAgainst,
 } from '../domain/topology.ts';
 import { takeSnapshot } from '../remediations/take-snapshot.ts';
+import { en, listed, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 
 type Reason = 'no-node' | 'split' | 'pod-constraint';
 
@@ -30,7 +31,7 @@ interface Facts {
   readonly places: readonly string[];
   /** Nodes that the volumes allow, whether the pod may run there or not. */
   readonly inReach: readonly string[];
-  readonly constraint: string;
+  readonly constraint: Text | undefined;
   readonly isProgress: boolean;
 }
 
@@ -41,7 +42,7 @@ interface Conflict {
   readonly volumes: readonly Volume[];
   readonly inReach: readonly Node[];
   /** What the pod itself says against the nodes in reach, in words. */
-  readonly constraint: string;
+  readonly constraint: Text | undefined;
   /** Milliseconds until a fitting node that just went down is no longer worth waiting for. */
   readonly leftMs: number | undefined;
 }
@@ -62,26 +63,63 @@ export const volumeTopologyConflict = defineFault<'volume-topology-conflict', Fa
   words: {
     summary: (f) => {
       const who = listed(f.pods);
-      if (f.isProgress) return `${who} cannot be placed: the only node that reaches ${volumes(f)} went down just now.`;
+      const volumes = named(f.volumes, 'volume');
+      if (f.isProgress)
+        return {
+          en: en`${who} cannot be placed: the only node that reaches ${volumes} went down just now.`,
+          zh: zh`${who} 无法调度：唯一能访问${volumes} 的节点刚刚停机。`,
+        };
       switch (f.reason) {
         case 'split':
-          return `${who} ${f.pods.length === 1 ? 'needs' : 'need'} ${volumes(f)}, which lie in different places: no node reaches them all.`;
+          return {
+            en: en`${who} ${plural(f.pods.length, 'needs', 'need')} ${volumes}, which lie in different places: no node reaches them all.`,
+            zh: zh`${who} 需要${volumes}，而这些卷位于不同的位置：没有节点能访问全部卷。`,
+          };
         case 'pod-constraint':
-          return `${who} cannot run where ${volumes(f)} can be reached: ${f.constraint}.`;
+          return {
+            en: en`${who} cannot run where ${volumes} can be reached: ${f.constraint}.`,
+            zh: zh`${who} 无法在能访问${volumes} 的节点上运行：${f.constraint}。`,
+          };
         case 'no-node':
-          return `${who} cannot be placed: no node that takes pods reaches ${volumes(f)}.`;
+          return {
+            en: en`${who} cannot be placed: no node that takes pods reaches ${volumes}.`,
+            zh: zh`${who} 无法调度：可接受 Pod 的节点都不能访问${volumes}。`,
+          };
       }
     },
     explanation: (f) => {
-      const places = `The data is bound to its place (${listed(f.places)}), and a volume never moves.`;
-      if (f.isProgress) return `${places} If the node comes back within five minutes, the pod is placed by itself.`;
+      const places = {
+        en: en`The data is bound to its place (${listed(f.places)}), and a volume never moves.`,
+        zh: zh`数据绑定在它所在的位置（${listed(f.places.map((place) => `\`${place}\``))}），卷永远不会移动。`,
+      };
+      const nodes = listed(f.inReach);
+      if (f.isProgress)
+        return sentences(places, {
+          en: 'If the node comes back within five minutes, the pod is placed by itself.',
+          zh: '如果该节点在 5 分钟内恢复，Pod 会自动得到调度。',
+        });
       switch (f.reason) {
         case 'split':
-          return `${places} Each volume alone may have a node, together they have none; more nodes do not help. One of the volumes must be made anew in the other's place, from a snapshot if its data is needed.`;
+          return sentences(places, {
+            en: "Each volume alone may have a node, together they have none; more nodes do not help. One of the volumes must be made anew in the other's place, from a snapshot if its data is needed.",
+            zh: '每个卷单独看都可能有节点，合在一起就没有；增加节点没有用。必须在另一个卷所在的位置重新创建其中一个卷；如果需要其数据，就从快照创建。',
+          });
         case 'pod-constraint':
-          return `${places} Reachable from ${listed(f.inReach)}, but ${f.constraint}. The pod's own rules must be changed, not the volume's.`;
+          return sentences(places, {
+            en: en`Reachable from ${nodes}, but ${f.constraint}. The pod's own rules must be changed, not the volume's.`,
+            zh: zh`可以从 ${nodes} 访问，但${f.constraint}。必须更改的是 Pod 自己的规则，而不是卷的规则。`,
+          });
         case 'no-node':
-          return `${places} ${f.inReach.length > 0 ? `Only ${listed(f.inReach)} could reach it, and takes no pods now.` : 'There is no node in that place.'} The pod waits until one is there.`;
+          return sentences(
+            places,
+            f.inReach.length > 0
+              ? {
+                  en: en`Only ${nodes} could reach it, and takes no pods now.`,
+                  zh: zh`只有 ${nodes} 能访问它，但目前不接受 Pod。`,
+                }
+              : { en: 'There is no node in that place.', zh: '那个位置没有节点。' },
+            { en: 'The pod waits until one is there.', zh: 'Pod 会一直等到那里有可用的节点。' },
+          );
       }
     },
   },
@@ -165,12 +203,15 @@ function troubleKey({ reason, volumes, leftMs }: Group): string {
 
 function merge(first: Group, more: readonly Group[]): Group {
   const all = [first, ...more];
-  const constraints = [...new Set(all.map((group) => group.constraint))];
+  const constraints = new Map(all.map(({ constraint }) => [constraint?.en, constraint]));
+  const [constraint, other] = constraints.values();
   return {
     ...first,
     volumes: [...new Set(all.flatMap((group) => group.volumes))],
     pods: all.flatMap((group) => group.pods),
-    constraint: constraints.slice(0, 2).join('; another pod: '),
+    constraint: other
+      ? { en: en`${constraint}; another pod: ${other}`, zh: zh`${constraint}；另一个 Pod：${other}` }
+      : constraint,
   };
 }
 
@@ -226,12 +267,19 @@ function keyOf(pod: Pod, volumes: readonly Volume[]): string {
 function judge(pod: Pod, all: readonly Volume[], places: Places, cluster: Cluster): Conflict | undefined {
   const volumes = takingPart(all);
   const inReach = places.inReach(volumes);
-  const conflict = { volumes, inReach, constraint: '', leftMs: undefined };
+  const conflict = { volumes, inReach, constraint: undefined, leftMs: undefined };
   const split = contradiction(volumes);
   if (split) return { ...conflict, reason: 'split', volumes: split };
   if (inReach.length === 0) return { ...conflict, ...whichHasNone(volumes, places) };
   if (pod.nodeName !== undefined)
-    return { ...conflict, reason: 'pod-constraint', constraint: `it was put on ${pod.nodeName} past the scheduler` };
+    return {
+      ...conflict,
+      reason: 'pod-constraint',
+      constraint: {
+        en: en`it was put on ${pod.nodeName} past the scheduler`,
+        zh: zh`它绕过调度器被放到 ${pod.nodeName} 上`,
+      },
+    };
   const open = places.open(volumes, pod);
   const selected = selectedAmong(open.nodes, pod, cluster);
   const fitting = selected.filter((node) => reservingTaintsAgainst(pod, node).length === 0);
@@ -266,14 +314,16 @@ function mayReturnIn(nodes: readonly Node[], cluster: Cluster): number | undefin
   return longest > 0 ? longest : undefined;
 }
 
-function constraintOf(pod: Pod, selected: readonly Node[]): string {
+function constraintOf(pod: Pod, selected: readonly Node[]): Text {
   const [taint] = selected.flatMap((node) => reservingTaintsAgainst(pod, node));
-  if (taint)
-    return `it does not tolerate the taint ${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`;
+  if (taint) {
+    const name = `${taint.key}${taint.value ? `=${taint.value}` : ''}:${taint.effect}`;
+    return { en: en`it does not tolerate the taint ${name}`, zh: zh`它不容忍污点 ${name}` };
+  }
   const selector = Object.entries(pod.nodeSelector).map(([key, value]) => `${key}=${value}`);
   return selector.length > 0
-    ? `its nodeSelector asks for ${listed(selector)}`
-    : 'its required node affinity excludes those nodes';
+    ? { en: en`its nodeSelector asks for ${listed(selector)}`, zh: zh`它的 nodeSelector 要求 ${listed(selector)}` }
+    : { en: 'its required node affinity excludes those nodes', zh: '它必须满足的节点亲和性排除了这些节点' };
 }
 
 function toFinding(group: Group, cluster: Cluster, scope: Scope): FindingDraft<Facts> {
@@ -332,7 +382,10 @@ function evidenceOf(
 ): readonly Evidence[] {
   return [
     ...few(volumes).map((volume) =>
-      fact(volume, 'spec.nodeAffinity', describePlace(volume), 'the volume can only be reached there'),
+      fact(volume, 'spec.nodeAffinity', describePlace(volume), {
+        en: 'the volume can only be reached there',
+        zh: '只有在那里才能访问该卷',
+      }),
     ),
     ...(volumes.length > 5 && volumes[0]
       ? [
@@ -340,33 +393,50 @@ function evidenceOf(
             volumes[0],
             'spec.nodeAffinity',
             String(volumes.length),
-            'so many volumes have the same trouble; five are shown',
+            {
+              en: 'so many volumes have the same trouble; five are shown',
+              zh: '有这么多卷存在同样的问题；这里显示 5 个',
+            },
           ),
         ]
       : []),
     ...few(inReach).map((node) => {
-      const state = cluster.nodeState(node.name) === 'ready' ? 'is Ready' : 'is not Ready';
+      const state =
+        cluster.nodeState(node.name) === 'ready'
+          ? { en: 'is Ready', zh: '处于 Ready 状态' }
+          : { en: 'is not Ready', zh: '未就绪' };
+      const cordoned = node.unschedulable ? { en: ' and cordoned', zh: '，并已标记为不可调度' } : undefined;
       return fact(
         node,
         'spec.unschedulable',
         node.unschedulable,
-        `is in the place of the volume, ${state}${node.unschedulable ? ' and cordoned' : ''}`,
+        {
+          en: en`is in the place of the volume, ${state}${cordoned}`,
+          zh: zh`位于该卷所在的位置，${state}${cordoned}`,
+        },
       );
     }),
     ...few(pods).map((pod) =>
-      reason === 'pod-constraint'
+      reason === 'pod-constraint' && constraint
         ? fact(pod, 'spec.nodeSelector', { ...pod.nodeSelector }, constraint)
-        : fact(pod, 'status.conditions[PodScheduled].status', 'False', 'has no node, and no node fits all its volumes'),
+        : fact(pod, 'status.conditions[PodScheduled].status', 'False', {
+            en: 'has no node, and no node fits all its volumes',
+            zh: '没有分配到节点，也没有节点适合它的所有卷',
+          }),
     ),
   ];
 }
 
 function manualFor({ reason, volumes, constraint, inReach }: Conflict, mayCopy: boolean): readonly ManualStep[] {
   const volume = volumes[0]?.name ?? '';
+  const nodes = listed(inReach.map(({ name }) => name));
   const copy: readonly ManualStep[] = mayCopy
     ? [
         {
-          says: 'To move the data, snapshot the volume and restore it into a new claim whose class waits for its first consumer.',
+          says: {
+            en: 'To move the data, snapshot the volume and restore it into a new claim whose class waits for its first consumer.',
+            zh: '要移动数据，请为该卷创建快照，再恢复到新的申领中；新申领的存储类应为 WaitForFirstConsumer 模式。',
+          },
         },
       ]
     : [];
@@ -374,32 +444,40 @@ function manualFor({ reason, volumes, constraint, inReach }: Conflict, mayCopy: 
     case 'split':
       return [
         {
-          says: 'Find out which of the volumes holds data that is needed: the other one is made anew in its place.',
+          says: {
+            en: 'Find out which of the volumes holds data that is needed: the other one is made anew in its place.',
+            zh: '请查明哪个卷中有需要的数据：另一个卷将在它所在的位置重新创建。',
+          },
           command: `kubectl get pv ${volumes.map(({ name }) => shellWord(name)).join(' ')}`,
         },
         ...copy,
         {
-          says: 'Use a class with volumeBindingMode WaitForFirstConsumer, so that all volumes of a pod are made in one place.',
+          says: {
+            en: 'Use a class with volumeBindingMode WaitForFirstConsumer, so that all volumes of a pod are made in one place.',
+            zh: '请使用 volumeBindingMode 为 WaitForFirstConsumer 的存储类，使一个 Pod 的所有卷都在同一位置创建。',
+          },
         },
       ];
     case 'pod-constraint':
       return [
         {
-          says: `Align the pod with its volume, which is reachable from ${listed(inReach.map(({ name }) => name))}: ${constraint}.`,
+          says: {
+            en: en`Align the pod with its volume, which is reachable from ${nodes}: ${constraint}.`,
+            zh: zh`请让 Pod 的规则与它的卷一致，该卷可以从 ${nodes} 访问：${constraint}。`,
+          },
         },
         ...copy,
       ];
     case 'no-node':
       return [
         {
-          says: 'Bring a node back in the place of the volume, or uncordon the one that is there.',
+          says: {
+            en: 'Bring a node back in the place of the volume, or uncordon the one that is there.',
+            zh: '请让该卷所在位置的节点恢复，或将那里的节点恢复为可调度。',
+          },
           command: `kubectl get pv ${shellWord(volume)} -o jsonpath='{.spec.nodeAffinity}'`,
         },
         ...copy,
       ];
   }
-}
-
-function volumes(f: Facts): string {
-  return f.volumes.length === 1 ? `volume ${f.volumes[0] ?? ''}` : `volumes ${listed(f.volumes)}`;
 }

@@ -1,4 +1,4 @@
-import { groupsOf, some, withCount } from '../domain/claim.ts';
+import { groupsOf, withCount } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import {
   describeVersion,
@@ -15,6 +15,7 @@ import { missingRef } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
 import { hours } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
+import { en, named, sentences, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly driver: string;
@@ -35,16 +36,39 @@ export const volumeUnprotectedFromLeak = defineFault<'volume-unprotected-from-le
   uses: ['csidrivers', 'leases', 'storageclasses'],
   wholeClusterOnly: true,
   words: {
-    summary: (f) =>
-      `${some(f.volumes, 'Volume')} of driver ${f.driver} would leak if the volume object were deleted before its claim.`,
+    summary: (f) => ({
+      en: en`${named(f.volumes, 'Volume')} of driver ${f.driver} would leak if the volume object were deleted before its claim.`,
+      zh: zh`如果卷对象先于申领被删除，驱动 ${f.driver} 的${named(f.volumes, 'Volume')} 就会泄漏。`,
+    }),
     explanation: (f) => {
+      const fine = {
+        en: 'Nothing is wrong as long as claims are deleted first.',
+        zh: '只要先删除申领，就没有问题。',
+      };
       if (!f.provisioner)
-        return 'The volumes lack the provisioner finalizer, and no csi-provisioner of the driver can be seen in the cluster. Nothing is wrong as long as claims are deleted first.';
-      const which =
+        return sentences(
+          {
+            en: 'The volumes lack the provisioner finalizer, and no csi-provisioner of the driver can be seen in the cluster.',
+            zh: '这些卷缺少制备器的 Finalizer，而在集群中看不到该驱动的 csi-provisioner。',
+          },
+          fine,
+        );
+      return sentences(
         f.provisioner.version === undefined
-          ? `${f.provisioner.name} runs a csi-provisioner whose version its image does not tell`
-          : `${f.provisioner.name} runs csi-provisioner ${f.provisioner.version}, which sets no finalizer`;
-      return `${which}. When a volume object is deleted first, the volume stays in the backend without a record. Nothing is wrong as long as claims are deleted first.`;
+          ? {
+              en: en`${f.provisioner.name} runs a csi-provisioner whose version its image does not tell.`,
+              zh: zh`${f.provisioner.name} 运行的 csi-provisioner 无法从镜像看出版本。`,
+            }
+          : {
+              en: en`${f.provisioner.name} runs csi-provisioner ${f.provisioner.version}, which sets no finalizer.`,
+              zh: zh`${f.provisioner.name} 运行 csi-provisioner ${f.provisioner.version}，它不设置 Finalizer。`,
+            },
+        {
+          en: 'When a volume object is deleted first, the volume stays in the backend without a record.',
+          zh: '如果先删除卷对象，卷会残留在后端而没有任何记录。',
+        },
+        fine,
+      );
     },
   },
   doc: {
@@ -105,9 +129,17 @@ function toFinding(
     evidence: evidenceOf(volumes, provisioner),
     manual: [
       {
-        says: 'Upgrade the csi-provisioner of the driver to v5.0.2 or later, with the RBAC of its release (patch persistentvolumes). Do not add the finalizer by hand.',
+        says: {
+          en: 'Upgrade the csi-provisioner of the driver to v5.0.2 or later, with the RBAC of its release (patch persistentvolumes). Do not add the finalizer by hand.',
+          zh: '请将该驱动的 csi-provisioner 升级到 v5.0.2 或更高版本，并应用该版本的 RBAC（patch persistentvolumes）。不要手动添加 Finalizer。',
+        },
       },
-      { says: 'Until then set precious volumes to Retain. Always delete the claim first, never the volume object.' },
+      {
+        says: {
+          en: 'Until then set precious volumes to Retain. Always delete the claim first, never the volume object.',
+          zh: '在此之前，请将重要的卷设置为 Retain。始终先删除申领，绝不要先删除卷对象。',
+        },
+      },
     ],
   };
 }
@@ -123,13 +155,16 @@ function evidenceOf(
           provisioner.workload,
           `spec.template.spec.containers[${provisioner.container.name}].image`,
           provisioner.container.image,
-          'the provisioner of the driver, found by its image',
+          { en: 'the provisioner of the driver, found by its image', zh: '该驱动的制备器，通过镜像找到' },
         )
       : fact(
           first,
           'spec.csi.driver',
           first.csi?.driver ?? '',
-          'no csi-provisioner of this driver was found in any workload of any namespace',
+          {
+            en: 'no csi-provisioner of this driver was found in any workload of any namespace',
+            zh: '在所有名字空间的工作负载中都没有找到该驱动的 csi-provisioner',
+          },
         ),
     ...withCount(
       first,
@@ -139,10 +174,13 @@ function evidenceOf(
           volume,
           'metadata.finalizers',
           [...volume.finalizers],
-          'Bound with policy Delete for more than an hour, and without the provisioner finalizer',
+          {
+            en: 'Bound with policy Delete for more than an hour, and without the provisioner finalizer',
+            zh: '处于 Bound 超过一小时，策略为 Delete，却没有制备器的 Finalizer',
+          },
         ),
       ),
-      'volumes lack it',
+      { en: 'volumes lack it', zh: '缺少它的卷' },
     ),
   ];
 }

@@ -5,8 +5,9 @@ import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } 
 import type { ObjectMeta, Pod } from '../domain/objects.ts';
 import { describeRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { minutes } from '../domain/time.ts';
 import { type Blocked, behindService, blockedByWebhooks } from '../domain/webhook.ts';
+import { count, duration, en, nouns, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly webhook: string;
@@ -14,7 +15,7 @@ interface Facts {
   readonly service: string;
   readonly workload: string | undefined;
   readonly waiting: readonly string[];
-  readonly longest: string;
+  readonly longest: Text;
   readonly isProgress: boolean;
 }
 
@@ -48,15 +49,39 @@ export const webhookBlocksStorage = defineFault<'webhook-blocks-storage', Facts>
   words: {
     summary: (f) =>
       f.isProgress
-        ? `Webhook ${f.webhook} could not be called; ${f.waiting[0] ?? 'storage'} has waited for ${f.longest} only.`
-        : `Webhook ${f.webhook} cannot be called, as nothing behind ${f.service} is ready; ${f.waiting.length === 1 ? (f.waiting[0] ?? '') : `${f.waiting.length} objects`} cannot go on.`,
+        ? {
+            en: en`Webhook ${f.webhook} could not be called; ${f.waiting[0] ?? 'storage'} has waited for ${f.longest} only.`,
+            zh: zh`无法调用准入 Webhook ${f.webhook}；${f.waiting[0]} 目前只等待了 ${f.longest}。`,
+          }
+        : {
+            en: en`Webhook ${f.webhook} cannot be called, as nothing behind ${f.service} is ready; ${stopped(f)} cannot go on.`,
+            zh: zh`无法调用准入 Webhook ${f.webhook}，因为 ${f.service} 背后没有任何就绪的端点；${stopped(f)} 无法继续。`,
+          },
     explanation: (f) => {
-      if (f.isProgress) return 'What stands behind it may just be restarting. Nothing needs to be done yet.';
-      const behind =
+      if (f.isProgress)
+        return {
+          en: 'What stands behind it may just be restarting. Nothing needs to be done yet.',
+          zh: '它背后的工作负载可能只是在重启。目前不需要做任何事。',
+        };
+      return sentences(
+        {
+          en: 'Its failure policy is Fail, so the API server refuses every write that the webhook must see.',
+          zh: '它的 failurePolicy 为 Fail，因此凡是必须经过该 Webhook 的写入，API 服务器都会拒绝。',
+        },
         f.workload === undefined
-          ? `What should answer behind ${f.service} could not be seen.`
-          : `${f.workload} should answer, and has nothing ready.`;
-      return `Its failure policy is Fail, so the API server refuses every write that the webhook must see. ${behind} The time-out that a pod's event shows is only the effect.`;
+          ? {
+              en: en`What should answer behind ${f.service} could not be seen.`,
+              zh: zh`看不到 ${f.service} 背后应当应答的工作负载。`,
+            }
+          : {
+              en: en`${f.workload} should answer, and has nothing ready.`,
+              zh: zh`应由 ${f.workload} 应答，但它没有任何就绪的 Pod。`,
+            },
+        {
+          en: "The time-out that a pod's event shows is only the effect.",
+          zh: 'Pod 的事件中显示的超时只是后果。',
+        },
+      );
     },
   },
   doc: {
@@ -81,6 +106,11 @@ export const webhookBlocksStorage = defineFault<'webhook-blocks-storage', Facts>
     }
   },
 });
+
+function stopped({ waiting }: Facts): Sentence {
+  const [first] = waiting;
+  return first !== undefined && waiting.length === 1 ? first : count(waiting.length, nouns.object);
+}
 
 function toFinding(blocked: readonly [Blocked, ...Blocked[]], cluster: Cluster): FindingDraft<Facts> {
   const [{ hook }] = blocked;
@@ -109,15 +139,24 @@ function toFinding(blocked: readonly [Blocked, ...Blocked[]], cluster: Cluster):
         hook.configuration,
         `webhooks[${hook.webhook}].failurePolicy`,
         'Fail',
-        `must answer through Service ${hook.service.namespace}/${hook.service.name}`,
+        {
+          en: en`must answer through Service ${hook.service.namespace}/${hook.service.name}`,
+          zh: zh`必须通过 Service ${hook.service.namespace}/${hook.service.name} 应答`,
+        },
       ),
       {
         object: ref,
         path: 'endpoints',
         value: '0 ready',
         says: service
-          ? 'no EndpointSlice of the Service has a ready endpoint'
-          : 'the Service was not read or does not exist, and no EndpointSlice of it has a ready endpoint',
+          ? {
+              en: 'no EndpointSlice of the Service has a ready endpoint',
+              zh: '该 Service 的 EndpointSlice 中没有就绪的端点',
+            }
+          : {
+              en: 'the Service was not read or does not exist, and no EndpointSlice of it has a ready endpoint',
+              zh: '该 Service 未能读取或不存在，它的 EndpointSlice 中也没有就绪的端点',
+            },
       },
       ...workloads.flatMap((one) =>
         one.workload
@@ -126,7 +165,7 @@ function toFinding(blocked: readonly [Blocked, ...Blocked[]], cluster: Cluster):
                 one.workload,
                 'status',
                 `${one.workload.readyReplicas} of ${one.workload.replicas} ready`,
-                'the Service selects its pods',
+                { en: 'the Service selects its pods', zh: '该 Service 选择的就是它的 Pod' },
               ),
             ]
           : [],
@@ -157,15 +196,15 @@ function podsOf(object: ObjectMeta, cluster: Cluster): readonly Pod[] {
 }
 
 function evidenceOfErrors(blocked: readonly [Blocked, ...Blocked[]]): readonly Evidence[] {
-  const texts = blocked.map(({ complaint }) =>
-    fact(
-      complaint.source,
-      complaint.path,
-      complaint.message,
-      `${describeRef(complaint.object.ref)} has waited ${duration(complaint.waitedMs)}`,
-    ),
-  );
-  return withCount(blocked[0].complaint.object, 'errors', texts, 'errors name it');
+  const texts = blocked.map(({ complaint }) => {
+    const object = describeRef(complaint.object.ref);
+    const waited = duration(complaint.waitedMs);
+    return fact(complaint.source, complaint.path, complaint.message, {
+      en: en`${object} has waited ${waited}`,
+      zh: zh`${object} 已等待 ${waited}`,
+    });
+  });
+  return withCount(blocked[0].complaint.object, 'errors', texts, { en: 'errors name it', zh: '提到它的错误' });
 }
 
 function manualFor(service: Blocked['hook']['service'], workload: Ref | undefined): readonly ManualStep[] {
@@ -173,12 +212,32 @@ function manualFor(service: Blocked['hook']['service'], workload: Ref | undefine
   const target = workload && `${workload.kind.toLowerCase()}/${shellWord(workload.name)} -n ${namespace}`;
   return [
     {
-      says: 'Look which endpoints stand behind the webhook.',
+      says: { en: 'Look which endpoints stand behind the webhook.', zh: '查看该 Webhook 背后有哪些端点。' },
       command: `kubectl get endpointslices -n ${shellWord(namespace)} -l kubernetes.io/service-name=${shellWord(service.name)}`,
     },
     ...(target
-      ? [{ says: 'Look why its pods are not Ready, and mend that.', command: `kubectl describe ${target}` }]
-      : [{ says: 'Find the workload whose pods the Service selects, look why none is Ready, and mend that.' }]),
-    { says: 'Leave the webhook as it is: when it answers again, the writes are repeated by themselves.' },
+      ? [
+          {
+            says: {
+              en: 'Look why its pods are not Ready, and mend that.',
+              zh: '请查看它的 Pod 为什么未就绪，并解决问题。',
+            },
+            command: `kubectl describe ${target}`,
+          },
+        ]
+      : [
+          {
+            says: {
+              en: 'Find the workload whose pods the Service selects, look why none is Ready, and mend that.',
+              zh: '请找到该 Service 所选择的 Pod 属于哪个工作负载，查看它们为什么都未就绪，并解决问题。',
+            },
+          },
+        ]),
+    {
+      says: {
+        en: 'Leave the webhook as it is: when it answers again, the writes are repeated by themselves.',
+        zh: '不要改动该 Webhook：它恢复应答后，写入会自动重试。',
+      },
+    },
   ];
 }

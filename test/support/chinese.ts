@@ -113,7 +113,7 @@ const numberWords: Readonly<Record<string, string>> = {
 
 /** Numbers that stand for themselves: no part of a name or of a version. */
 function numbersIn(text: string): readonly string[] {
-  return [...new Set([...text.matchAll(/(?<![\w.-])\d[\d,]*(?:\.\d+)?(?![\w-])/g)].map(([n]) => n))];
+  return [...new Set([...text.matchAll(/(?<![\w.-])\d(?:[\d,]*\d)?(?:\.\d+)?(?![\w-])/g)].map(([n]) => n))];
 }
 
 function wordedIn(text: string): readonly string[] {
