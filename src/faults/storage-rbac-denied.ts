@@ -6,8 +6,8 @@ import type { Pod } from '../domain/objects.ts';
 import { areRightsRead, type BoundRole, type Denial, type Refused, refusalsOf, roleToWiden } from '../domain/rbac.ts';
 import { describeRef, missingRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { minutes } from '../domain/time.ts';
 import { clauses, duration, en, enumerated, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 
 interface Facts {
   /** Undefined when the refusal does not name the account. */
@@ -95,8 +95,7 @@ function whichRole({ areRightsRead: isKnown, role, isRoleMissing }: Facts): Text
       en: 'The roles could not all be read here, so which one lacks it is not known.',
       zh: '这里未能读取全部角色，因此不知道是哪个角色缺少该权限。',
     };
-  if (role === undefined)
-    return { en: 'No role is bound to that account at all.', zh: '该账户没有绑定任何角色。' };
+  if (role === undefined) return { en: 'No role is bound to that account at all.', zh: '该账户没有绑定任何角色。' };
   return isRoleMissing
     ? {
         en: en`The account is bound to ${role}, which does not exist.`,

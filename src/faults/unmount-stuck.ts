@@ -1,10 +1,4 @@
-import {
-  claimsDestroyedWith,
-  few,
-  podsOnNodeNaming,
-  sufferers,
-  waitersElsewhere,
-} from '../domain/attachment.ts';
+import { claimsDestroyedWith, few, podsOnNodeNaming, sufferers, waitersElsewhere } from '../domain/attachment.ts';
 import { deletionTimestampOf, isoOf, nameOf, retainByHand, shellWord, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -21,12 +15,12 @@ import { deletingForMs, graceMs, isBeyondGrace, isDeleting, isFinished } from '.
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { isServerUnreachable } from '../domain/server.ts';
+import { duration, en, listed, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { attachmentOn } from '../domain/volume.ts';
 import { isReady } from '../domain/workload.ts';
 import { cordonNode } from '../remediations/cordon-node.ts';
 import { restartDriverPod } from '../remediations/restart-driver-pod.ts';
-import { duration, en, listed, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly node: string;
@@ -348,22 +342,19 @@ function evidenceOf(group: readonly Stuck[], waiting: readonly Pod[], cluster: C
   return [
     ...(first
       ? [
-          fact(
-            first.node,
-            'status.conditions[Ready].status',
-            first.node.ready?.status,
-            {
-              en: 'the node is Ready: no forced detach will come, and its word about what it uses counts',
-              zh: '节点处于 Ready 状态：不会强制解除挂接，而且它上报的使用情况是可信的',
-            },
-          ),
+          fact(first.node, 'status.conditions[Ready].status', first.node.ready?.status, {
+            en: 'the node is Ready: no forced detach will come, and its word about what it uses counts',
+            zh: '节点处于 Ready 状态：不会强制解除挂接，而且它上报的使用情况是可信的',
+          }),
         ]
       : []),
     ...few(group).flatMap((stuck) => evidenceOfStuck(stuck, cluster)),
-    ...few(waiting).map((pod) => fact(pod, 'status.phase', pod.phase, {
+    ...few(waiting).map((pod) =>
+      fact(pod, 'status.phase', pod.phase, {
         en: en`waits on ${pod.nodeName} for the volume`,
         zh: zh`在 ${pod.nodeName} 上等待该卷`,
-      })),
+      }),
+    ),
   ];
 }
 
@@ -373,15 +364,10 @@ function evidenceOfStuck({ node, pod, volumes, errors, sinceMs }: Stuck, cluster
   return [
     ...(pod
       ? [
-          fact(
-            pod,
-            'metadata.deletionTimestamp',
-            deletionTimestampOf(pod),
-            {
-              en: en`deleted ${age} ago with a grace of ${duration(graceMs(pod))}; ${stateOf(pod)}`,
-              zh: zh`于 ${age}前被删除，宽限期为 ${duration(graceMs(pod))}；${stateOf(pod)}`,
-            },
-          ),
+          fact(pod, 'metadata.deletionTimestamp', deletionTimestampOf(pod), {
+            en: en`deleted ${age} ago with a grace of ${duration(graceMs(pod))}; ${stateOf(pod)}`,
+            zh: zh`于 ${age}前被删除，宽限期为 ${duration(graceMs(pod))}；${stateOf(pod)}`,
+          }),
         ]
       : []),
     ...few(volumes).map((volume) =>
@@ -400,21 +386,20 @@ function evidenceOfStuck({ node, pod, volumes, errors, sinceMs }: Stuck, cluster
                   zh: zh`kubelet 正在使用卷 ${volume.name}，而最晚从 ${isoOf(sinceMs)} 起，那里就没有未结束的 Pod 需要它`,
                 },
           )
-        : fact(
-            volume,
-            volume.csi ? 'spec.csi.driver' : 'spec',
-            volume.csi?.driver ?? volume.source,
-            {
-              en: 'is mounted without being attached, so the node does not list it; the pod that had it is still there',
-              zh: '不需要挂接就可以挂载，因此节点不会列出它；使用它的 Pod 仍然存在',
-            },
-          ),
+        : fact(volume, volume.csi ? 'spec.csi.driver' : 'spec', volume.csi?.driver ?? volume.source, {
+            en: 'is mounted without being attached, so the node does not list it; the pod that had it is still there',
+            zh: '不需要挂接就可以挂载，因此节点不会列出它；使用它的 Pod 仍然存在',
+          }),
     ),
     ...few(volumes, 2).flatMap((volume) => missingDriver(volume, node, cluster)),
-    ...(error ? [fact(error.event, 'message', error.message, {
+    ...(error
+      ? [
+          fact(error.event, 'message', error.message, {
             en: 'the first error of kubelet about the unmount',
             zh: 'kubelet 关于这次卸载的第一个错误',
-          })] : []),
+          }),
+        ]
+      : []),
   ];
 }
 
@@ -448,8 +433,7 @@ function manualFor(
   cluster: Cluster,
 ): readonly ManualStep[] {
   const handles = volumes.slice(0, 3).map((volume) => volume.csi?.handle ?? volume.name);
-  const which =
-    handles.length > 0 ? { en: en` (${listed(handles)})`, zh: zh`（${listed(handles)}）` } : undefined;
+  const which = handles.length > 0 ? { en: en` (${listed(handles)})`, zh: zh`（${listed(handles)}）` } : undefined;
   const doomed = claims.slice(0, 3).flatMap((claim) => cluster.volumeOfClaim(claim) ?? []);
   return [
     ...doomed.map(retainByHand),

@@ -7,11 +7,11 @@ import { deletingForMs, isDeleting, isFinished } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { snapshotClassOf } from '../domain/snapshot.ts';
+import { duration, en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { deletesData } from '../domain/volume.ts';
 import { recreateVolumeObject } from '../remediations/recreate-volume-object.ts';
 import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
 import { takeSnapshot } from '../remediations/take-snapshot.ts';
-import { duration, en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly volume: string;
@@ -140,12 +140,10 @@ function offersFor(volume: Volume, claim: Claim, cluster: Cluster): readonly Off
 
 function evidenceOf(volume: Volume, claim: Claim, pods: readonly Pod[]): readonly Evidence[] {
   return [
-    fact(
-      volume,
-      'metadata.deletionTimestamp',
-      deletionTimestampOf(volume),
-      { en: 'marked for deletion; the mark cannot be withdrawn', zh: '已标记为删除；该标记无法撤回' },
-    ),
+    fact(volume, 'metadata.deletionTimestamp', deletionTimestampOf(volume), {
+      en: 'marked for deletion; the mark cannot be withdrawn',
+      zh: '已标记为删除；该标记无法撤回',
+    }),
     fact(volume, 'status.phase', volume.phase, {
       en: 'it is still bound, so pv-protection keeps it',
       zh: '它仍处于绑定状态，因此 pv-protection 使其保留',
@@ -178,15 +176,10 @@ function evidenceOf(volume: Volume, claim: Claim, pods: readonly Pod[]): readonl
     ),
     ...(volume.csi
       ? [
-          fact(
-            volume,
-            'spec.csi.volumeHandle',
-            volume.csi.handle,
-            {
-              en: 'write it down: by this name the backend knows the data',
-              zh: '请记下它：后端以这个名称识别数据',
-            },
-          ),
+          fact(volume, 'spec.csi.volumeHandle', volume.csi.handle, {
+            en: 'write it down: by this name the backend knows the data',
+            zh: '请记下它：后端以这个名称识别数据',
+          }),
         ]
       : []),
     ...withCount(

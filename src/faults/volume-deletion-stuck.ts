@@ -7,10 +7,10 @@ import { deletingForMs } from '../domain/pod.ts';
 import { deletionErrorOf, type StuckReason, stuckDeletionOf } from '../domain/reclaim.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { duration, en, sentences, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 import { restartDriverPod } from '../remediations/restart-driver-pod.ts';
-import { duration, en, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly volume: string;
@@ -159,12 +159,10 @@ function evidenceOf(volume: Volume, finalizer: string, reason: StuckReason, clus
   const error = deletionErrorOf(volume, cluster);
   const since = duration(deletingForMs(volume, cluster.now));
   return [
-    fact(
-      volume,
-      'metadata.deletionTimestamp',
-      deletionTimestampOf(volume),
-      { en: en`deleted ${since} ago`, zh: zh`于 ${since}前被删除` },
-    ),
+    fact(volume, 'metadata.deletionTimestamp', deletionTimestampOf(volume), {
+      en: en`deleted ${since} ago`,
+      zh: zh`于 ${since}前被删除`,
+    }),
     fact(volume, 'metadata.finalizers', [finalizer], { en: 'the only one that is left', zh: '只剩下这一个' }),
     fact(
       volume,
@@ -180,24 +178,22 @@ function evidenceOf(volume: Volume, finalizer: string, reason: StuckReason, clus
     }),
     ...(volume.csi
       ? [
-          fact(
-            volume,
-            'spec.csi.volumeHandle',
-            volume.csi.handle,
-            { en: 'look it up in the backend before the finalizer goes', zh: '移除 Finalizer 之前，请在后端查找它' },
-          ),
+          fact(volume, 'spec.csi.volumeHandle', volume.csi.handle, {
+            en: 'look it up in the backend before the finalizer goes',
+            zh: '移除 Finalizer 之前，请在后端查找它',
+          }),
         ]
       : []),
-    ...(error ? [fact(error, 'message', error.message, { en: 'the last answer of the driver', zh: '驱动最近一次的答复' })] : []),
+    ...(error
+      ? [fact(error, 'message', error.message, { en: 'the last answer of the driver', zh: '驱动最近一次的答复' })]
+      : []),
     ...sidecarsOf(volume, finalizer, cluster)
       .slice(0, 2)
       .map(({ workload, container }) =>
-        fact(
-          workload,
-          `spec.template.spec.containers[${container.name}].image`,
-          container.image,
-          { en: 'the owner of the finalizer', zh: '该 Finalizer 的属主' },
-        ),
+        fact(workload, `spec.template.spec.containers[${container.name}].image`, container.image, {
+          en: 'the owner of the finalizer',
+          zh: '该 Finalizer 的属主',
+        }),
       ),
   ];
 }

@@ -26,12 +26,12 @@ import {
 import { missingRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { duration, en, listed, plural, sentences, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { attachmentOn } from '../domain/volume.ts';
 import { isReady } from '../domain/workload.ts';
 import { cordonNode } from '../remediations/cordon-node.ts';
 import { deletePod } from '../remediations/delete-pod.ts';
-import { duration, en, listed, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
 
 type Reason = 'scheduler' | 'backend' | 'bypassed';
 
@@ -272,38 +272,30 @@ function evidenceOf(found: readonly [Full, ...Full[]], cluster: Cluster): readon
       return [
         ...(csiNode
           ? [
-              fact(
-                csiNode,
-                'spec.drivers[].allocatable.count',
-                limit ?? 'none',
-                {
-                  en: en`so many volumes of ${driver} the node may have`,
-                  zh: zh`该节点最多可以有这么多 ${driver} 的卷`,
-                },
-              ),
+              fact(csiNode, 'spec.drivers[].allocatable.count', limit ?? 'none', {
+                en: en`so many volumes of ${driver} the node may have`,
+                zh: zh`该节点最多可以有这么多 ${driver} 的卷`,
+              }),
             ]
           : []),
         ...(node
           ? [
-              fact(
-                node,
-                'status.volumesAttached',
-                used.size,
-                {
-                  en: en`volumes of ${driver} that its pods and attachments need; attachments: ${attachments.length}, of which ${leaving} are being detached`,
-                  zh: zh`它的 Pod 和挂接所需的 ${driver} 的卷；挂接 ${attachments.length} 个，其中 ${leaving} 个正在解除`,
-                },
-              ),
+              fact(node, 'status.volumesAttached', used.size, {
+                en: en`volumes of ${driver} that its pods and attachments need; attachments: ${attachments.length}, of which ${leaving} are being detached`,
+                zh: zh`它的 Pod 和挂接所需的 ${driver} 的卷；挂接 ${attachments.length} 个，其中 ${leaving} 个正在解除`,
+              }),
             ]
           : []),
       ];
     }),
     ...few(found).flatMap(({ own }) =>
       own?.attachError
-        ? [fact(own, 'status.attachError', quoted(own.attachError.message), {
+        ? [
+            fact(own, 'status.attachError', quoted(own.attachError.message), {
               en: 'what the backend answered',
               zh: '后端的答复',
-            })]
+            }),
+          ]
         : [],
     ),
     ...few(found).map(({ reason, pod }) => {

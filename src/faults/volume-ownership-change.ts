@@ -101,27 +101,15 @@ function evidenceOf(pod: Pod, volumes: readonly Volume[], said: ClusterEvent): r
       en: 'every file is given to this group',
       zh: '每个文件都会改归这个组',
     }),
-    fact(
-      pod,
-      'spec.securityContext.fsGroupChangePolicy',
-      pod.fsGroupChangePolicy || 'absent',
-      {
-        en: 'not OnRootMismatch: all files are touched at every start',
-        zh: '不是 OnRootMismatch：每次启动都会处理所有文件',
-      },
+    fact(pod, 'spec.securityContext.fsGroupChangePolicy', pod.fsGroupChangePolicy || 'absent', {
+      en: 'not OnRootMismatch: all files are touched at every start',
+      zh: '不是 OnRootMismatch：每次启动都会处理所有文件',
+    }),
+    ...volumes.slice(0, 3).map((volume) =>
+      fact(volume, 'spec.capacity.storage', volume.capacity ?? '', {
+        en: en`in use on ${pod.nodeName}: it is mounted already`,
+        zh: zh`正在 ${pod.nodeName} 上使用：它已经挂载`,
+      }),
     ),
-    ...volumes
-      .slice(0, 3)
-      .map((volume) =>
-        fact(
-          volume,
-          'spec.capacity.storage',
-          volume.capacity ?? '',
-          {
-            en: en`in use on ${pod.nodeName}: it is mounted already`,
-            zh: zh`正在 ${pod.nodeName} 上使用：它已经挂载`,
-          },
-        ),
-      ),
   ];
 }

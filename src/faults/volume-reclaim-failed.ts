@@ -7,10 +7,10 @@ import type { Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { deletionErrorOf, firstDeletionErrorOf, isOnMissingNode, stuckDeletionOf } from '../domain/reclaim.ts';
 import type { Scope } from '../domain/scope.ts';
+import { duration, en, sentences, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
-import { duration, en, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly volume: string;
@@ -202,30 +202,31 @@ function evidenceOf(volume: Volume, cluster: Cluster): readonly Evidence[] {
       zh: '没有挂接引用该卷，因此使其保留的不是挂接',
     }),
     ...(isDeleting(volume)
-      ? [fact(volume, 'metadata.finalizers', [...volume.finalizers], {
+      ? [
+          fact(volume, 'metadata.finalizers', [...volume.finalizers], {
             en: 'they keep the object until the backend is clean',
             zh: '它们使该对象保留到后端清理完成',
-          })]
+          }),
+        ]
       : []),
     ...(volume.statusMessage === ''
       ? []
-      : [fact(volume, 'status.message', volume.statusMessage, {
+      : [
+          fact(volume, 'status.message', volume.statusMessage, {
             en: 'what the controller answered',
             zh: '控制器的答复',
-          })]),
+          }),
+        ]),
     ...(first ? [fact(first, 'message', first.message, { en: 'the first refusal', zh: '第一次拒绝' })] : []),
-    ...(last && last !== first ? [fact(last, 'message', last.message, { en: 'the latest refusal', zh: '最近一次拒绝' })] : []),
+    ...(last && last !== first
+      ? [fact(last, 'message', last.message, { en: 'the latest refusal', zh: '最近一次拒绝' })]
+      : []),
     ...(volume.csi
       ? [
-          fact(
-            volume,
-            'spec.csi.volumeHandle',
-            volume.csi.handle,
-            {
-              en: en`by this name driver ${volume.csi.driver} knows the volume`,
-              zh: zh`驱动 ${volume.csi.driver} 以这个名称识别该卷`,
-            },
-          ),
+          fact(volume, 'spec.csi.volumeHandle', volume.csi.handle, {
+            en: en`by this name driver ${volume.csi.driver} knows the volume`,
+            zh: zh`驱动 ${volume.csi.driver} 以这个名称识别该卷`,
+          }),
         ]
       : []),
   ];

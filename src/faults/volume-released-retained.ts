@@ -92,18 +92,14 @@ function toFinding(volume: Volume, cluster: Cluster): FindingDraft<Facts> {
               zh: zh`它的申领从 ${isoOf(phaseChangedAt)} 起已消失`,
             },
       ),
-      fact(
-        volume,
-        'spec.persistentVolumeReclaimPolicy',
-        volume.reclaimPolicy,
-        { en: 'the data is kept until somebody decides', zh: '数据会一直保留，直到有人作出决定' },
-      ),
-      fact(
-        volume,
-        'spec.claimRef.uid',
-        claimRef?.uid ?? 'absent',
-        { en: 'no claim has this uid, and none asks for the volume', zh: '没有申领具有这个 UID，也没有申领请求该卷' },
-      ),
+      fact(volume, 'spec.persistentVolumeReclaimPolicy', volume.reclaimPolicy, {
+        en: 'the data is kept until somebody decides',
+        zh: '数据会一直保留，直到有人作出决定',
+      }),
+      fact(volume, 'spec.claimRef.uid', claimRef?.uid ?? 'absent', {
+        en: 'no claim has this uid, and none asks for the volume',
+        zh: '没有申领具有这个 UID，也没有申领请求该卷',
+      }),
     ],
     manual: [
       {

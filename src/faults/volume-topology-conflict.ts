@@ -9,6 +9,7 @@ import { uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { snapshotClassOf } from '../domain/snapshot.ts';
+import { en, listed, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import {
   contradict,
@@ -20,7 +21,6 @@ import {
   stateTaintsAgainst,
 } from '../domain/topology.ts';
 import { takeSnapshot } from '../remediations/take-snapshot.ts';
-import { en, listed, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 
 type Reason = 'no-node' | 'split' | 'pod-constraint';
 
@@ -389,15 +389,10 @@ function evidenceOf(
     ),
     ...(volumes.length > 5 && volumes[0]
       ? [
-          fact(
-            volumes[0],
-            'spec.nodeAffinity',
-            String(volumes.length),
-            {
-              en: 'so many volumes have the same trouble; five are shown',
-              zh: '有这么多卷存在同样的问题；这里显示 5 个',
-            },
-          ),
+          fact(volumes[0], 'spec.nodeAffinity', String(volumes.length), {
+            en: 'so many volumes have the same trouble; five are shown',
+            zh: '有这么多卷存在同样的问题；这里显示 5 个',
+          }),
         ]
       : []),
     ...few(inReach).map((node) => {
@@ -406,15 +401,10 @@ function evidenceOf(
           ? { en: 'is Ready', zh: '处于 Ready 状态' }
           : { en: 'is not Ready', zh: '未就绪' };
       const cordoned = node.unschedulable ? { en: ' and cordoned', zh: '，并已标记为不可调度' } : undefined;
-      return fact(
-        node,
-        'spec.unschedulable',
-        node.unschedulable,
-        {
-          en: en`is in the place of the volume, ${state}${cordoned}`,
-          zh: zh`位于该卷所在的位置，${state}${cordoned}`,
-        },
-      );
+      return fact(node, 'spec.unschedulable', node.unschedulable, {
+        en: en`is in the place of the volume, ${state}${cordoned}`,
+        zh: zh`位于该卷所在的位置，${state}${cordoned}`,
+      });
     }),
     ...few(pods).map((pod) =>
       reason === 'pod-constraint' && constraint

@@ -13,9 +13,9 @@ import type { Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, named, sentences, zh } from '../domain/text.ts';
 import { hours } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
-import { en, named, sentences, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly driver: string;
@@ -157,28 +157,18 @@ function evidenceOf(
           provisioner.container.image,
           { en: 'the provisioner of the driver, found by its image', zh: '该驱动的制备器，通过镜像找到' },
         )
-      : fact(
-          first,
-          'spec.csi.driver',
-          first.csi?.driver ?? '',
-          {
-            en: 'no csi-provisioner of this driver was found in any workload of any namespace',
-            zh: '在所有名字空间的工作负载中都没有找到该驱动的 csi-provisioner',
-          },
-        ),
+      : fact(first, 'spec.csi.driver', first.csi?.driver ?? '', {
+          en: 'no csi-provisioner of this driver was found in any workload of any namespace',
+          zh: '在所有名字空间的工作负载中都没有找到该驱动的 csi-provisioner',
+        }),
     ...withCount(
       first,
       'persistentvolumes',
       volumes.map((volume) =>
-        fact(
-          volume,
-          'metadata.finalizers',
-          [...volume.finalizers],
-          {
-            en: 'Bound with policy Delete for more than an hour, and without the provisioner finalizer',
-            zh: '处于 Bound 超过一小时，策略为 Delete，却没有制备器的 Finalizer',
-          },
-        ),
+        fact(volume, 'metadata.finalizers', [...volume.finalizers], {
+          en: 'Bound with policy Delete for more than an hour, and without the provisioner finalizer',
+          zh: '处于 Bound 超过一小时，策略为 Delete，却没有制备器的 Finalizer',
+        }),
       ),
       { en: 'volumes lack it', zh: '缺少它的卷' },
     ),

@@ -5,9 +5,9 @@ import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } 
 import type { ObjectMeta, Pod } from '../domain/objects.ts';
 import { describeRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
+import { count, duration, en, nouns, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { type Blocked, behindService, blockedByWebhooks } from '../domain/webhook.ts';
-import { count, duration, en, nouns, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly webhook: string;
@@ -135,15 +135,10 @@ function toFinding(blocked: readonly [Blocked, ...Blocked[]], cluster: Cluster):
     },
     evidence: [
       ...evidenceOfErrors(blocked),
-      fact(
-        hook.configuration,
-        `webhooks[${hook.webhook}].failurePolicy`,
-        'Fail',
-        {
-          en: en`must answer through Service ${hook.service.namespace}/${hook.service.name}`,
-          zh: zh`必须通过 Service ${hook.service.namespace}/${hook.service.name} 应答`,
-        },
-      ),
+      fact(hook.configuration, `webhooks[${hook.webhook}].failurePolicy`, 'Fail', {
+        en: en`must answer through Service ${hook.service.namespace}/${hook.service.name}`,
+        zh: zh`必须通过 Service ${hook.service.namespace}/${hook.service.name} 应答`,
+      }),
       {
         object: ref,
         path: 'endpoints',
@@ -161,12 +156,10 @@ function toFinding(blocked: readonly [Blocked, ...Blocked[]], cluster: Cluster):
       ...workloads.flatMap((one) =>
         one.workload
           ? [
-              fact(
-                one.workload,
-                'status',
-                `${one.workload.readyReplicas} of ${one.workload.replicas} ready`,
-                { en: 'the Service selects its pods', zh: '该 Service 选择的就是它的 Pod' },
-              ),
+              fact(one.workload, 'status', `${one.workload.readyReplicas} of ${one.workload.replicas} ready`, {
+                en: 'the Service selects its pods',
+                zh: '该 Service 选择的就是它的 Pod',
+              }),
             ]
           : [],
       ),

@@ -6,8 +6,9 @@ import type { Claim, JsonObject, JsonValue, Volume } from '../domain/objects.ts'
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { createObject, patchObject, type Write } from '../domain/write.ts';
+import { phaseInWords } from './rules/reasons.ts';
 import { unreadReasons } from './rules/unread.ts';
 import { isObject, sharedReasons } from './rules/volumes.ts';
 
@@ -34,12 +35,20 @@ export const recreateVolumeObject = defineRemediation({
   needs,
   withinSeconds: 180,
   doc: {
-    does: 'Lets the deleted volume object go and makes it again under the same name, for the same backend volume and the same claim.',
-    undo: 'the stored copy of the old object; deleting the new one keeps the data, because its policy is Retain',
-    caution:
-      'Between the two the claim is Lost for some seconds; the running pod is not touched. If the second half does not happen, the volume object must be made by hand from the stored copy. Nobody may delete the claim meanwhile.',
+    does: {
+      en: 'Lets the deleted volume object go and makes it again under the same name, for the same backend volume and the same claim.',
+      zh: '让已删除的卷对象消失，再以相同的名称重新创建，对应同一个后端卷和同一个申领。',
+    },
+    undo: {
+      en: 'the stored copy of the old object; deleting the new one keeps the data, because its policy is Retain',
+      zh: '用保存的旧对象副本恢复；删除新对象不会影响数据，因为它的策略是 Retain',
+    },
+    caution: {
+      en: 'Between the two the claim is Lost for some seconds; the running pod is not touched. If the second half does not happen, the volume object must be made by hand from the stored copy. Nobody may delete the claim meanwhile.',
+      zh: '两步之间，申领会有几秒处于 Lost；正在运行的 Pod 不受影响。如果第二步没有执行，必须用保存的副本手动创建卷对象。期间任何人都不能删除该申领。',
+    },
   },
-  title: ({ volume }) => `Make volume object ${volume} again`,
+  title: ({ volume }) => ({ en: en`Make volume object ${volume} again`, zh: zh`重新创建卷对象 ${volume}` }),
   // Another volume of the same handle can be anywhere among all volumes.
   scope: () => ({ kind: 'Cluster' }),
 
@@ -59,7 +68,7 @@ export const recreateVolumeObject = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const volume = getVolume(target, cluster);
     return [
       ...unreadReasons(cluster, needs),
@@ -87,45 +96,78 @@ export const recreateVolumeObject = defineRemediation({
 function getVolume({ volume: name, uid }: Params, cluster: Cluster): Volume {
   const volume = cluster.findVolume(name);
   if (!volume)
-    throw new Refused(`volume ${name} does not exist any more: what it was must be known from a stored copy`);
-  if (volume.uid !== uid) throw new Refused(`volume ${name} was made again since`);
-  if (!isDeleting(volume)) throw new Refused(`volume ${name} is not being deleted: there is nothing to make again`);
+    throw new Refused({
+      en: en`volume ${name} does not exist any more: what it was must be known from a stored copy`,
+      zh: zh`卷 ${name} 已不存在：只能从保存的副本得知它原来的内容`,
+    });
+  if (volume.uid !== uid)
+    throw new Refused({ en: en`volume ${name} was made again since`, zh: zh`卷 ${name} 在此期间已重新创建` });
+  if (!isDeleting(volume))
+    throw new Refused({
+      en: en`volume ${name} is not being deleted: there is nothing to make again`,
+      zh: zh`卷 ${name} 没有被删除：不需要重新创建`,
+    });
   if (volume.reclaimPolicy !== 'Retain')
-    throw new Refused(`the policy of ${name} is ${volume.reclaimPolicy}: set it to Retain first`);
+    throw new Refused({
+      en: en`the policy of ${name} is ${volume.reclaimPolicy}: set it to Retain first`,
+      zh: zh`${name} 的策略是 ${volume.reclaimPolicy}：请先将其设置为 Retain`,
+    });
   return volume;
 }
 
-function stateReasons(volume: Volume): readonly Sentence[] {
-  const reasons: Sentence[] = [];
+function stateReasons(volume: Volume): readonly Text[] {
+  const reasons: Text[] = [];
   if (volume.phase !== 'Bound')
-    reasons.push(
-      `volume ${volume.name} is ${volume.phase || 'in no phase'}: no claim uses it that would need it again`,
-    );
+    reasons.push({
+      en: en`volume ${volume.name} is ${phaseInWords(volume.phase)}: no claim uses it that would need it again`,
+      zh: zh`卷 ${volume.name} ${phaseInWords(volume.phase)}：没有申领在使用它，因此不需要重新创建`,
+    });
   if (volume.source === '' && !volume.csi)
-    reasons.push(`what volume ${volume.name} stands for in the backend is not known`);
-  if (!isObject(volume.spec['claimRef'])) reasons.push(`volume ${volume.name} names no claim`);
+    reasons.push({
+      en: en`what volume ${volume.name} stands for in the backend is not known`,
+      zh: zh`不知道卷 ${volume.name} 对应后端的什么内容`,
+    });
+  if (!isObject(volume.spec['claimRef']))
+    reasons.push({ en: en`volume ${volume.name} names no claim`, zh: zh`卷 ${volume.name} 没有指明申领` });
   return reasons;
 }
 
 const expected: readonly string[] = ['kubernetes.io/pv-protection', PROVISIONER_FINALIZER];
 
 /** Kubernetes' own, the provisioner's and the attacher's are put on the new object again; others have a reason of their own. */
-function finalizerReasons(volume: Volume): readonly Sentence[] {
+function finalizerReasons(volume: Volume): readonly Text[] {
   return volume.finalizers
     .filter((finalizer) => !expected.includes(finalizer) && !isAttacherFinalizer(finalizer))
-    .map((finalizer) => `volume ${volume.name} is held by ${finalizer}, and what that owner does is not known`);
+    .map((finalizer) => ({
+      en: en`volume ${volume.name} is held by ${finalizer}, and what that owner does is not known`,
+      zh: zh`卷 ${volume.name} 被 ${finalizer} 保留着，而不知道其属主会做什么`,
+    }));
 }
 
-function claimReasons(volume: Volume, cluster: Cluster): readonly Sentence[] {
+function claimReasons(volume: Volume, cluster: Cluster): readonly Text[] {
   const claim = cluster.claimOfVolume(volume);
-  if (!claim) return [`the claim of volume ${volume.name} does not exist any more`];
+  if (!claim)
+    return [
+      {
+        en: en`the claim of volume ${volume.name} does not exist any more`,
+        zh: zh`卷 ${volume.name} 的申领已不存在`,
+      },
+    ];
   return [...bindingReasons(volume, claim)];
 }
 
-function bindingReasons(volume: Volume, claim: Claim): readonly Sentence[] {
-  const reasons: Sentence[] = [];
-  if (claim.volumeName !== volume.name) reasons.push(`claim ${claim.name} is not bound to volume ${volume.name}`);
-  if (isDeleting(claim)) reasons.push(`claim ${claim.name} is being deleted: it lets go of the volume`);
+function bindingReasons(volume: Volume, claim: Claim): readonly Text[] {
+  const reasons: Text[] = [];
+  if (claim.volumeName !== volume.name)
+    reasons.push({
+      en: en`claim ${claim.name} is not bound to volume ${volume.name}`,
+      zh: zh`申领 ${claim.name} 没有绑定到卷 ${volume.name}`,
+    });
+  if (isDeleting(claim))
+    reasons.push({
+      en: en`claim ${claim.name} is being deleted: it lets go of the volume`,
+      zh: zh`申领 ${claim.name} 正在被删除：它会释放该卷`,
+    });
   return reasons;
 }
 

@@ -4,8 +4,8 @@ import { Refused } from '../domain/errors.ts';
 import type { Node } from '../domain/objects.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { hasTaint, OUT_OF_SERVICE } from '../domain/volume.ts';
 import { type PatchOperation, patchObject, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -29,12 +29,23 @@ export const removeOutOfServiceTaint = defineRemediation({
   needs,
   withinSeconds: 60,
   doc: {
-    does: 'Removes the out-of-service taint from the node, so that pods may run there again.',
-    undo: 'set the taint again, as taint-node-out-of-service does',
-    caution:
-      'Only for a machine that was power-cycled after the taint was set: left-over mounts of the time before would write to volumes that others use now.',
+    does: {
+      en: 'Removes the out-of-service taint from the node, so that pods may run there again.',
+      zh: '移除该节点的停止服务（out-of-service）污点，使 Pod 可以再次在其上运行。',
+    },
+    undo: {
+      en: 'set the taint again, as taint-node-out-of-service does',
+      zh: '重新设置该污点，方法同 taint-node-out-of-service',
+    },
+    caution: {
+      en: 'Only for a machine that was power-cycled after the taint was set: left-over mounts of the time before would write to volumes that others use now.',
+      zh: '仅用于设置污点之后已断电重启的机器：之前残留的挂载会写入现在由其他节点使用的卷。',
+    },
   },
-  title: ({ node }) => `Remove the out-of-service taint of ${node}`,
+  title: ({ node }) => ({
+    en: en`Remove the out-of-service taint of ${node}`,
+    zh: zh`移除 ${node} 的停止服务污点`,
+  }),
   scope: ({ node }) => ({ kind: 'Node', namespace: null, name: node }),
 
   plan(target, cluster): readonly Write[] {
@@ -42,12 +53,19 @@ export const removeOutOfServiceTaint = defineRemediation({
     return [patchObject({ resource: 'nodes', namespace: null, name: node.name, uid: node.uid }, removals(node))];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const node = getNode(target, cluster);
-    const reasons: Sentence[] = [...unreadReasons(cluster, needs), ...readyReasons(node, cluster)];
+    const reasons: Text[] = [...unreadReasons(cluster, needs), ...readyReasons(node, cluster)];
     for (const attachment of cluster.attachmentsOnNode(node.name))
-      reasons.push(`attachment ${attachment.name} still names ${node.name}`);
-    if (node.volumesInUse.length > 0) reasons.push(`${node.name} still has ${node.volumesInUse.length} volumes in use`);
+      reasons.push({
+        en: en`attachment ${attachment.name} still names ${node.name}`,
+        zh: zh`挂接 ${attachment.name} 仍引用 ${node.name}`,
+      });
+    if (node.volumesInUse.length > 0)
+      reasons.push({
+        en: en`${node.name} still has ${node.volumesInUse.length} volumes in use`,
+        zh: zh`${node.name} 仍有 ${node.volumesInUse.length} 个卷在使用中`,
+      });
     return reasons;
   },
 
@@ -59,9 +77,14 @@ export const removeOutOfServiceTaint = defineRemediation({
 
 function getNode({ node: name, uid }: Params, cluster: Cluster): Node {
   const node = cluster.findNode(name);
-  if (!node) throw new Refused(`node ${name} does not exist any more`);
-  if (node.uid !== uid) throw new Refused(`node ${name} was replaced by another machine of that name`);
-  if (!hasTaint(node, OUT_OF_SERVICE)) throw new Refused(`node ${name} does not have the taint any more`);
+  if (!node) throw new Refused({ en: en`node ${name} does not exist any more`, zh: zh`节点 ${name} 已不存在` });
+  if (node.uid !== uid)
+    throw new Refused({
+      en: en`node ${name} was replaced by another machine of that name`,
+      zh: zh`节点 ${name} 已被另一台同名的机器替换`,
+    });
+  if (!hasTaint(node, OUT_OF_SERVICE))
+    throw new Refused({ en: en`node ${name} does not have the taint any more`, zh: zh`节点 ${name} 已没有这个污点` });
   return node;
 }
 
@@ -75,8 +98,10 @@ function removals(node: Node): readonly PatchOperation[] {
     .flatMap(({ path, value }) => [{ op: 'test', path, value } as const, { op: 'remove', path } as const]);
 }
 
-function readyReasons(node: Node, cluster: Cluster): readonly Sentence[] {
-  if (node.ready?.status !== 'True') return [`${node.name} is not Ready`];
+function readyReasons(node: Node, cluster: Cluster): readonly Text[] {
+  if (node.ready?.status !== 'True') return [{ en: en`${node.name} is not Ready`, zh: zh`${node.name} 未就绪` }];
   const readyForMs = node.ready.changedAt === undefined ? 0 : cluster.now - node.ready.changedAt;
-  return readyForMs > READY_GRACE_MS ? [] : [`${node.name} has been Ready for ${duration(readyForMs)} only`];
+  if (readyForMs > READY_GRACE_MS) return [];
+  const readyFor = duration(readyForMs);
+  return [{ en: en`${node.name} has been Ready for ${readyFor} only`, zh: zh`${node.name} 就绪才 ${readyFor}` }];
 }

@@ -6,8 +6,8 @@ import type { Deployment, Lease, Pod, StatefulSet } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { type Assessment, defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, enumerated, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { isReady } from '../domain/workload.ts';
 import { deleteObject, type PatchOperation, patchObject, pointerSegment, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -58,12 +58,20 @@ export const restartDriverPod = defineRemediation({
   needs,
   withinSeconds: 600,
   doc: {
-    does: "Restarts the driver's controller, or its plugin on one node, and nothing else.",
-    undo: 'none needed',
-    caution:
-      'While it restarts, this driver attaches, mounts and provisions nothing there; what is mounted stays mounted. The exception are drivers that serve mounts from a process of the node plugin (FUSE, NBD): there the pods of the node lose their volumes.',
+    does: {
+      en: "Restarts the driver's controller, or its plugin on one node, and nothing else.",
+      zh: '只重启该驱动的控制器，或它在 1 个节点上的插件，不涉及其他。',
+    },
+    undo: { en: 'none needed', zh: '不需要' },
+    caution: {
+      en: 'While it restarts, this driver attaches, mounts and provisions nothing there; what is mounted stays mounted. The exception are drivers that serve mounts from a process of the node plugin (FUSE, NBD): there the pods of the node lose their volumes.',
+      zh: '重启期间，该驱动不会在那里挂接、挂载或制备任何卷；已挂载的卷保持挂载。例外是由节点插件的进程提供挂载的驱动（FUSE、NBD）：该节点上的 Pod 会失去它们的卷。',
+    },
   },
-  title: ({ kind, name, driver }) => `Restart ${kind} ${name} of ${driver}`,
+  title: ({ kind, name, driver }) => ({
+    en: en`Restart ${kind} ${name} of ${driver}`,
+    zh: zh`重启 ${driver} 的 ${kind} ${name}`,
+  }),
   // Where the new pod of a plugin registers is on no chain of the namespace: CSINodes are read with the whole cluster.
   scope: ({ kind, namespace }) =>
     kind === 'Pod' ? { kind: 'Cluster' } : { kind: 'Namespace', namespace: null, name: namespace },
@@ -91,7 +99,7 @@ export const restartDriverPod = defineRemediation({
     }
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     if (target.kind === 'Pod') {
       const pod = getPod(target, cluster);
       return [...unreadReasons(cluster, ['pods', 'nodes']), ...podReasons(pod, target, cluster)];
@@ -123,16 +131,31 @@ function findWorkload({ kind, namespace, name }: Params, cluster: Cluster): Cont
 function getWorkload(target: Params, cluster: Cluster): Controller & { resource: 'deployments' | 'statefulsets' } {
   const workload = findWorkload(target, cluster);
   const { kind, namespace, name } = target;
-  if (!workload) throw new Refused(`${kind} ${namespace}/${name} does not exist any more`);
+  if (!workload)
+    throw new Refused({
+      en: en`${kind} ${namespace}/${name} does not exist any more`,
+      zh: zh`${kind} ${namespace}/${name} 已不存在`,
+    });
   if (workload.uid !== target.uid)
-    throw new Refused(`${kind} ${namespace}/${name} was replaced by another one of that name`);
+    throw new Refused({
+      en: en`${kind} ${namespace}/${name} was replaced by another one of that name`,
+      zh: zh`${kind} ${namespace}/${name} 已被另一个同名的对象替换`,
+    });
   return { ...workload, resource: kind === 'Deployment' ? 'deployments' : 'statefulsets' };
 }
 
 function getPod({ namespace, name, uid }: Params, cluster: Cluster): Pod {
   const pod = cluster.findPod(namespace, name);
-  if (!pod) throw new Refused(`pod ${namespace}/${name} does not exist any more`);
-  if (pod.uid !== uid) throw new Refused(`pod ${namespace}/${name} was replaced by another one of that name`);
+  if (!pod)
+    throw new Refused({
+      en: en`pod ${namespace}/${name} does not exist any more`,
+      zh: zh`Pod ${namespace}/${name} 已不存在`,
+    });
+  if (pod.uid !== uid)
+    throw new Refused({
+      en: en`pod ${namespace}/${name} was replaced by another one of that name`,
+      zh: zh`Pod ${namespace}/${name} 已被另一个同名的 Pod 替换`,
+    });
   return pod;
 }
 
@@ -161,15 +184,26 @@ function nextMark(present: string | undefined): string {
   return `${MARK}${Number.isSafeInteger(count) ? count + 1 : 1}`;
 }
 
-function workloadReasons(workload: Controller, { kind }: Params, cluster: Cluster): readonly Sentence[] {
-  const reasons: Sentence[] = [];
-  if (isDeleting(workload)) reasons.push(`${kind} ${workload.name} is being deleted`);
-  if (workload.replicas === 0) reasons.push(`${kind} ${workload.name} wants no pods: a restart would start none`);
+function workloadReasons(workload: Controller, { kind }: Params, cluster: Cluster): readonly Text[] {
+  const reasons: Text[] = [];
+  if (isDeleting(workload))
+    reasons.push({
+      en: en`${kind} ${workload.name} is being deleted`,
+      zh: zh`${kind} ${workload.name} 正在被删除`,
+    });
+  if (workload.replicas === 0)
+    reasons.push({
+      en: en`${kind} ${workload.name} wants no pods: a restart would start none`,
+      zh: zh`${kind} ${workload.name} 不需要任何 Pod：重启也不会启动 Pod`,
+    });
   const recent = podsOfWorkload(workload, cluster).find((pod) => wasRestarted(pod, cluster.now));
-  if (recent)
-    reasons.push(
-      `${kind} ${workload.name} was restarted ${duration(cluster.now - recent.createdAt)} ago: another restart would not help`,
-    );
+  if (recent) {
+    const age = duration(cluster.now - recent.createdAt);
+    reasons.push({
+      en: en`${kind} ${workload.name} was restarted ${age} ago: another restart would not help`,
+      zh: zh`${kind} ${workload.name} 在 ${age}前刚重启过：再次重启没有用`,
+    });
+  }
   return reasons;
 }
 
@@ -178,20 +212,37 @@ function wasRestarted(pod: Pod, now: number): boolean {
   return pod.annotations[RESTARTED_AT]?.startsWith(MARK) === true && now - pod.createdAt < BETWEEN_RESTARTS_MS;
 }
 
-function podReasons(pod: Pod, target: Params, cluster: Cluster): readonly Sentence[] {
-  const reasons: Sentence[] = [];
+function podReasons(pod: Pod, target: Params, cluster: Cluster): readonly Text[] {
+  const reasons: Text[] = [];
   const owner = controllerOf(pod);
-  if (!owner) reasons.push(`${pod.name} has no controller: nothing would make it again`);
-  if (isDeleting(pod)) reasons.push(`${pod.name} is being deleted already`);
-  if (pod.nodeName === undefined) reasons.push(`${pod.name} is on no node: it has nothing to restart`);
+  if (!owner)
+    reasons.push({
+      en: en`${pod.name} has no controller: nothing would make it again`,
+      zh: zh`${pod.name} 没有控制器：删除后不会重新创建`,
+    });
+  if (isDeleting(pod)) reasons.push({ en: en`${pod.name} is being deleted already`, zh: zh`${pod.name} 已在删除` });
+  if (pod.nodeName === undefined)
+    reasons.push({
+      en: en`${pod.name} is on no node: it has nothing to restart`,
+      zh: zh`${pod.name} 不在任何节点上：没有可以重启的内容`,
+    });
   else if (cluster.nodeState(pod.nodeName) !== 'ready')
-    reasons.push(`${pod.nodeName} is not Ready: nobody would end ${pod.name} there`);
+    reasons.push({
+      en: en`${pod.nodeName} is not Ready: nobody would end ${pod.name} there`,
+      zh: zh`${pod.nodeName} 未就绪：那里没有 kubelet 来结束 ${pod.name}`,
+    });
   if (pod.volumes.some((volume) => volume.claimName !== undefined))
-    reasons.push(`${pod.name} uses claims: it is no pod of a driver`);
-  if (wasMadeAlone(pod, cluster))
-    reasons.push(
-      `${pod.name} was started ${duration(cluster.now - pod.createdAt)} ago: another restart would not help`,
-    );
+    reasons.push({
+      en: en`${pod.name} uses claims: it is no pod of a driver`,
+      zh: zh`${pod.name} 使用申领：它不是驱动的 Pod`,
+    });
+  if (wasMadeAlone(pod, cluster)) {
+    const age = duration(cluster.now - pod.createdAt);
+    reasons.push({
+      en: en`${pod.name} was started ${age} ago: another restart would not help`,
+      zh: zh`${pod.name} 在 ${age}前刚启动：再次重启没有用`,
+    });
+  }
   return owner ? [...reasons, ...driverReasons(owner.uid, target, cluster)] : reasons;
 }
 
@@ -218,7 +269,7 @@ function wasMadeAlone(pod: Pod, cluster: Cluster): boolean {
  * Exactly one driver. Which workload serves a driver cannot always be seen, so only what speaks against it counts: the
  * workload says itself that it serves another one.
  */
-function driverReasons(workloadUid: string, { name, driver }: Params, cluster: Cluster): readonly Sentence[] {
+function driverReasons(workloadUid: string, { name, driver }: Params, cluster: Cluster): readonly Text[] {
   const { deployments, statefulsets, daemonsets, csidrivers, csinodes } = cluster.objects;
   const workload = [...deployments, ...statefulsets, ...daemonsets].find(({ uid }) => uid === workloadUid);
   if (!workload) return [];
@@ -228,9 +279,15 @@ function driverReasons(workloadUid: string, { name, driver }: Params, cluster: C
   ]);
   const others = [...known].filter((other) => other !== driver && saysServes(workload, other, cluster));
   if (others.length === 0) return [];
+  const served = enumerated(others, others.length);
   return saysServes(workload, driver, cluster)
-    ? [`${name} serves ${others.join(', ')} as well: a restart would interrupt more than ${driver}`]
-    : [`${name} serves ${others.join(', ')}, not ${driver}`];
+    ? [
+        {
+          en: en`${name} serves ${served} as well: a restart would interrupt more than ${driver}`,
+          zh: zh`${name} 还为 ${served} 提供服务：重启中断的不只是 ${driver}`,
+        },
+      ]
+    : [{ en: en`${name} serves ${served}, not ${driver}`, zh: zh`${name} 服务的是 ${served}，不是 ${driver}` }];
 }
 
 /** By an argument or a socket folder with the driver's name, or by a pod that holds the driver's leader lease. */

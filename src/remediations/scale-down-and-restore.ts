@@ -7,9 +7,10 @@ import { isFinished } from '../domain/pod.ts';
 import { type Assessment, defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { ownsClaim } from '../domain/scope.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { assessData, dataOfPod, retainFirstReasons } from './rules/data.ts';
+import { uniqueReasons } from './rules/reasons.ts';
 import { unreadReasons } from './rules/unread.ts';
 import { doomedVolumeReasons, podsOfWorkload } from './rules/workloads.ts';
 
@@ -50,12 +51,20 @@ export const scaleDownAndRestore = defineRemediation({
   needs,
   withinSeconds: 600,
   doc: {
-    does: 'Scales the workload to 0, waits until its pods are gone and its volumes are detached, and scales it back.',
-    undo: 'scale to the recorded number',
-    caution:
-      'The whole workload is down in between. If the wait does not end, it stays at 0 until a person looks. GitOps tools may scale it up again too early.',
+    does: {
+      en: 'Scales the workload to 0, waits until its pods are gone and its volumes are detached, and scales it back.',
+      zh: '将工作负载缩容到 0，等到它的 Pod 消失并且它的卷解除挂接，再恢复副本数。',
+    },
+    undo: { en: 'scale to the recorded number', zh: '恢复到所记录的副本数' },
+    caution: {
+      en: 'The whole workload is down in between. If the wait does not end, it stays at 0 until a person looks. GitOps tools may scale it up again too early.',
+      zh: '期间整个工作负载不可用。如果一直等不到，它会停在 0，直到有人处理。GitOps 工具可能会过早地将其扩容。',
+    },
   },
-  title: ({ kind, namespace, name, replicas }) => `Scale ${kind} ${namespace}/${name} to 0 and back to ${replicas}`,
+  title: ({ kind, namespace, name, replicas }) => ({
+    en: en`Scale ${kind} ${namespace}/${name} to 0 and back to ${replicas}`,
+    zh: zh`将 ${kind} ${namespace}/${name} 缩容到 0，再恢复到 ${replicas}`,
+  }),
   scope: ({ kind, namespace, name }) => ({ kind, namespace, name }),
 
   assess: (target, cluster): Assessment => assessData(dataAtStake(target, cluster), 'none'),
@@ -65,19 +74,29 @@ export const scaleDownAndRestore = defineRemediation({
     return [scale(target, 0), scale(target, target.replicas)];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const workload = getWorkload(target, cluster);
     const pods = unfinishedPods(target, cluster);
     return [
       ...unreadReasons(cluster, neededFor(target)),
       ...(cluster.coversPodsOfNamespace(target.namespace)
         ? []
-        : [`the pods of ${target.namespace} could not all be read`]),
+        : [
+            {
+              en: en`the pods of ${target.namespace} could not all be read`,
+              zh: zh`未能读取 ${target.namespace} 中的所有 Pod`,
+            },
+          ]),
       ...(workload.replicas === target.replicas
         ? []
-        : [`${target.name} has ${workload.replicas} replicas now, not ${target.replicas}`]),
+        : [
+            {
+              en: en`${target.name} has ${workload.replicas} replicas now, not ${target.replicas}`,
+              zh: zh`${target.name} 现在的副本数是 ${workload.replicas}，不是 ${target.replicas}`,
+            },
+          ]),
       ...scalerReasons(workload, target, cluster),
-      ...new Set(pods.flatMap((pod) => doomedVolumeReasons(pod, cluster))),
+      ...uniqueReasons(pods.flatMap((pod) => doomedVolumeReasons(pod, cluster))),
       ...retainFirstReasons(dataAtStake(target, cluster)),
     ];
   },
@@ -116,11 +135,22 @@ function findWorkload({ kind, namespace, name }: Params, cluster: Cluster): Depl
 
 function getWorkload(target: Params, cluster: Cluster): Deployment | StatefulSet {
   const workload = findWorkload(target, cluster);
-  if (!workload) throw new Refused(`${target.kind} ${target.namespace}/${target.name} does not exist any more`);
+  const { kind, namespace, name } = target;
+  if (!workload)
+    throw new Refused({
+      en: en`${kind} ${namespace}/${name} does not exist any more`,
+      zh: zh`${kind} ${namespace}/${name} 已不存在`,
+    });
   if (workload.uid !== target.uid)
-    throw new Refused(`${target.kind} ${target.namespace}/${target.name} was replaced by another one of that name`);
+    throw new Refused({
+      en: en`${kind} ${namespace}/${name} was replaced by another one of that name`,
+      zh: zh`${kind} ${namespace}/${name} 已被另一个同名的对象替换`,
+    });
   if (whenScaledDeletes(workload))
-    throw new Refused(`${target.name} deletes its claims when it is scaled down (whenScaled: Delete)`);
+    throw new Refused({
+      en: en`${name} deletes its claims when it is scaled down (whenScaled: Delete)`,
+      zh: zh`${name} 在缩容时会删除它的申领（whenScaled: Delete）`,
+    });
   return workload;
 }
 
@@ -140,14 +170,28 @@ function scalerReasons(
   workload: Deployment | StatefulSet,
   { kind, namespace, name }: Params,
   cluster: Cluster,
-): readonly string[] {
+): readonly Text[] {
   const scaler = cluster.objects.horizontalpodautoscalers.find(
     (candidate) => candidate.namespace === namespace && candidate.targetKind === kind && candidate.targetName === name,
   );
   const owner = controllerOf(workload);
   return [
-    ...(scaler ? [`HorizontalPodAutoscaler ${scaler.name} sets the number of replicas`] : []),
-    ...(owner ? [`${owner.kind} ${owner.name} manages ${name} and would scale it up again`] : []),
+    ...(scaler
+      ? [
+          {
+            en: en`HorizontalPodAutoscaler ${scaler.name} sets the number of replicas`,
+            zh: zh`副本数由 HorizontalPodAutoscaler ${scaler.name} 设置`,
+          },
+        ]
+      : []),
+    ...(owner
+      ? [
+          {
+            en: en`${owner.kind} ${owner.name} manages ${name} and would scale it up again`,
+            zh: zh`${owner.kind} ${owner.name} 管理着 ${name}，会重新将其扩容`,
+          },
+        ]
+      : []),
   ];
 }
 

@@ -5,9 +5,10 @@ import type { Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation, type OfferDraft } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { deletesData } from '../domain/volume.ts';
 import { patchObject, type Write } from '../domain/write.ts';
+import { phaseInWords } from './rules/reasons.ts';
 import { unreadReasons } from './rules/unread.ts';
 
 const params = z.object({ volume: z.string(), uid: z.string() });
@@ -30,11 +31,20 @@ export const setReclaimPolicyRetain = defineRemediation({
   needs,
   withinSeconds: 60,
   doc: {
-    does: "Sets the volume's reclaim policy to Retain, so that its data stays when the claim goes.",
-    undo: 'patch the policy back to Delete; on a Released volume that deletes the data at once',
-    caution: 'Nothing is interrupted. A retained volume is paid for until somebody deletes it by hand.',
+    does: {
+      en: "Sets the volume's reclaim policy to Retain, so that its data stays when the claim goes.",
+      zh: '将卷的回收策略设置为 Retain，使数据在申领消失后仍然保留。',
+    },
+    undo: {
+      en: 'patch the policy back to Delete; on a Released volume that deletes the data at once',
+      zh: '将策略改回 Delete；对于 Released 的卷，这会立即删除数据',
+    },
+    caution: {
+      en: 'Nothing is interrupted. A retained volume is paid for until somebody deletes it by hand.',
+      zh: '不会中断任何东西。保留的卷在有人手动删除之前会一直计费。',
+    },
   },
-  title: ({ volume }) => `Set volume ${volume} to Retain`,
+  title: ({ volume }) => ({ en: en`Set volume ${volume} to Retain`, zh: zh`将卷 ${volume} 设置为 Retain` }),
   scope: ({ volume }) => ({ kind: 'PersistentVolume', namespace: null, name: volume }),
 
   plan(target, cluster): readonly Write[] {
@@ -47,7 +57,7 @@ export const setReclaimPolicyRetain = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const volume = getVolume(target, cluster);
     return [...unreadReasons(cluster, needs), ...policyReasons(volume), ...phaseReasons(volume)];
   },
@@ -66,17 +76,30 @@ export function keepFirst(volume: Volume | undefined): readonly OfferDraft[] {
 
 function getVolume({ volume: name, uid }: Params, cluster: Cluster): Volume {
   const volume = cluster.findVolume(name);
-  if (!volume) throw new Refused(`volume ${name} does not exist any more: there is nothing to keep`);
-  if (volume.uid !== uid) throw new Refused(`volume ${name} was replaced by another one of that name`);
+  if (!volume)
+    throw new Refused({
+      en: en`volume ${name} does not exist any more: there is nothing to keep`,
+      zh: zh`卷 ${name} 已不存在：没有可以保留的内容`,
+    });
+  if (volume.uid !== uid)
+    throw new Refused({
+      en: en`volume ${name} was replaced by another one of that name`,
+      zh: zh`卷 ${name} 已被另一个同名的卷替换`,
+    });
   return volume;
 }
 
-function policyReasons(volume: Volume): readonly Sentence[] {
+function policyReasons(volume: Volume): readonly Text[] {
   if (volume.reclaimPolicy === 'Delete') return [];
-  return [`the policy of ${volume.name} is ${volume.reclaimPolicy}, not Delete`];
+  return [
+    {
+      en: en`the policy of ${volume.name} is ${volume.reclaimPolicy}, not Delete`,
+      zh: zh`${volume.name} 的策略是 ${volume.reclaimPolicy}，不是 Delete`,
+    },
+  ];
 }
 
-function phaseReasons(volume: Volume): readonly Sentence[] {
+function phaseReasons(volume: Volume): readonly Text[] {
   switch (volume.phase) {
     case 'Bound':
       return [];
@@ -84,10 +107,18 @@ function phaseReasons(volume: Volume): readonly Sentence[] {
     case 'Failed':
       return isDeleting(volume)
         ? [
-            `${volume.name} is ${volume.phase} and being deleted: Retain would drop its record and leave the data in the backend unknown`,
+            {
+              en: en`${volume.name} is ${volume.phase} and being deleted: Retain would drop its record and leave the data in the backend unknown`,
+              zh: zh`${volume.name} 处于 ${volume.phase}，并且正在被删除：改为 Retain 会丢失它的记录，数据残留在后端而无人知晓`,
+            },
           ]
         : [];
     default:
-      return [`${volume.name} is ${volume.phase || 'in no phase'}: no claim has used it`];
+      return [
+        {
+          en: en`${volume.name} is ${phaseInWords(volume.phase)}: no claim has used it`,
+          zh: zh`${volume.name} ${phaseInWords(volume.phase)}：没有申领使用过它`,
+        },
+      ];
   }
 }

@@ -5,10 +5,11 @@ import type { Deployment, Pod } from '../domain/objects.ts';
 import { isFinished } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import { type Sentence, textIn } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { isExclusive } from '../domain/volume.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { dataOfPod, retainFirstReasons } from './rules/data.ts';
+import { uniqueReasons } from './rules/reasons.ts';
 import { unreadReasons } from './rules/unread.ts';
 import { doomedVolumeReasons, podsOfWorkload, whoReverts } from './rules/workloads.ts';
 
@@ -39,12 +40,20 @@ export const setRecreateStrategy = defineRemediation({
   needs,
   withinSeconds: 600,
   doc: {
-    does: "Sets the Deployment's strategy to Recreate, so that the old pod ends before the new one starts.",
-    undo: 'put the recorded strategy back',
-    caution:
-      'The running pod is ended at once, and every later rollout interrupts the workload. What deploys this workload (Helm, a pipeline) sets the old strategy again unless it is changed there, too.',
+    does: {
+      en: "Sets the Deployment's strategy to Recreate, so that the old pod ends before the new one starts.",
+      zh: '将该 Deployment 的策略设置为 Recreate，使旧 Pod 在新 Pod 启动之前结束。',
+    },
+    undo: { en: 'put the recorded strategy back', zh: '恢复所记录的策略' },
+    caution: {
+      en: 'The running pod is ended at once, and every later rollout interrupts the workload. What deploys this workload (Helm, a pipeline) sets the old strategy again unless it is changed there, too.',
+      zh: '正在运行的 Pod 会立即结束，以后每次上线都会中断该工作负载。部署该工作负载的工具（Helm、流水线）会重新设置旧策略，除非在那里也一并更改。',
+    },
   },
-  title: ({ namespace, name }) => `Set Deployment ${namespace}/${name} to Recreate`,
+  title: ({ namespace, name }) => ({
+    en: en`Set Deployment ${namespace}/${name} to Recreate`,
+    zh: zh`将 Deployment ${namespace}/${name} 设置为 Recreate`,
+  }),
   scope: ({ namespace, name }) => ({ kind: 'Deployment', namespace, name }),
 
   plan(target, cluster): readonly Write[] {
@@ -60,9 +69,9 @@ export const setRecreateStrategy = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const deployment = getDeployment(target, cluster);
-    const reasons: Sentence[] = [
+    const reasons: Text[] = [
       ...unreadReasons(cluster, [
         'deployments',
         'replicasets',
@@ -73,19 +82,26 @@ export const setRecreateStrategy = defineRemediation({
       ]),
     ];
     if (deployment.strategy !== 'RollingUpdate')
-      reasons.push(`the strategy of ${deployment.name} is ${deployment.strategy}, not RollingUpdate`);
+      reasons.push({
+        en: en`the strategy of ${deployment.name} is ${deployment.strategy}, not RollingUpdate`,
+        zh: zh`${deployment.name} 的策略是 ${deployment.strategy}，不是 RollingUpdate`,
+      });
     const reverter = whoReverts(deployment);
     if (reverter !== undefined)
-      reasons.push(
-        `${textIn(reverter, 'en')} manages ${deployment.name} and would set the old strategy again: change it there`,
-      );
+      reasons.push({
+        en: en`${reverter} manages ${deployment.name} and would set the old strategy again: change it there`,
+        zh: zh`${reverter} 管理着 ${deployment.name}，会重新设置旧策略：请在那里更改`,
+      });
     if (!cluster.coversPodsOfNamespace(target.namespace))
-      reasons.push(`the pods of ${target.namespace} could not all be read`);
+      reasons.push({
+        en: en`the pods of ${target.namespace} could not all be read`,
+        zh: zh`未能读取 ${target.namespace} 中的所有 Pod`,
+      });
     const pods = podsOfWorkload(deployment, cluster).filter((pod) => !isFinished(pod));
     return [
       ...reasons,
       ...pods.flatMap((pod) => nodeReasons(pod, cluster)),
-      ...new Set(pods.flatMap((pod) => doomedVolumeReasons(pod, cluster))),
+      ...uniqueReasons(pods.flatMap((pod) => doomedVolumeReasons(pod, cluster))),
       ...retainFirstReasons(pods.flatMap((pod) => dataOfPod(pod, cluster))),
     ];
   },
@@ -102,16 +118,28 @@ export const setRecreateStrategy = defineRemediation({
 
 function getDeployment({ namespace, name, uid }: Params, cluster: Cluster): Deployment {
   const deployment = cluster.findDeployment(namespace, name);
-  if (!deployment) throw new Refused(`Deployment ${namespace}/${name} does not exist any more`);
+  if (!deployment)
+    throw new Refused({
+      en: en`Deployment ${namespace}/${name} does not exist any more`,
+      zh: zh`Deployment ${namespace}/${name} 已不存在`,
+    });
   if (deployment.uid !== uid)
-    throw new Refused(`Deployment ${namespace}/${name} was replaced by another one of that name`);
+    throw new Refused({
+      en: en`Deployment ${namespace}/${name} was replaced by another one of that name`,
+      zh: zh`Deployment ${namespace}/${name} 已被另一个同名的 Deployment 替换`,
+    });
   return deployment;
 }
 
 /** Recreate waits for every old pod object, so one on a dead node would hold up the rollout just as well. */
-function nodeReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
+function nodeReasons(pod: Pod, cluster: Cluster): readonly Text[] {
   if (pod.nodeName === undefined || cluster.nodeState(pod.nodeName) === 'ready') return [];
-  return [`${pod.name} is on ${pod.nodeName}, which is not Ready: Recreate would wait for it without end`];
+  return [
+    {
+      en: en`${pod.name} is on ${pod.nodeName}, which is not Ready: Recreate would wait for it without end`,
+      zh: zh`${pod.name} 在 ${pod.nodeName} 上，该节点未就绪：Recreate 会无休止地等待它`,
+    },
+  ];
 }
 
 /** One attachment and no more for each exclusive volume. */

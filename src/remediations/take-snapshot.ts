@@ -6,8 +6,9 @@ import type { Claim } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import { apiVersionOf, type ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { createObject, type Write } from '../domain/write.ts';
+import { phaseInWords } from './rules/reasons.ts';
 import { unreadReasons } from './rules/unread.ts';
 
 const params = z.object({ namespace: z.string(), claim: z.string(), uid: z.string(), snapshotClass: z.string() });
@@ -34,12 +35,17 @@ export const takeSnapshot = defineRemediation({
   // Some backends copy the whole volume before they call a snapshot ready.
   withinSeconds: 1800,
   doc: {
-    does: 'Makes a VolumeSnapshot of the claim: a copy of its data in the backend, taken while the claim goes on.',
-    undo: 'delete the snapshot',
-    caution:
-      'The copy is as consistent as a disk after a power cut: what an application has only in memory is not in it. It lives in the same backend as the volume, and it is paid for until somebody deletes it. A claim that is being snapshotted is held until the snapshot is ready.',
+    does: {
+      en: 'Makes a VolumeSnapshot of the claim: a copy of its data in the backend, taken while the claim goes on.',
+      zh: '为该申领创建一个 VolumeSnapshot：即后端中的一份数据副本，创建期间申领照常使用。',
+    },
+    undo: { en: 'delete the snapshot', zh: '删除该快照' },
+    caution: {
+      en: 'The copy is as consistent as a disk after a power cut: what an application has only in memory is not in it. It lives in the same backend as the volume, and it is paid for until somebody deletes it. A claim that is being snapshotted is held until the snapshot is ready.',
+      zh: '副本的一致性相当于断电后的磁盘：应用只放在内存中的内容不在其中。它与卷位于同一个后端，在有人删除之前会一直计费。正在创建快照的申领，要到快照就绪后才能消失。',
+    },
   },
-  title: ({ claim }) => `Take a snapshot of claim ${claim}`,
+  title: ({ claim }) => ({ en: en`Take a snapshot of claim ${claim}`, zh: zh`为申领 ${claim} 创建快照` }),
   // Nothing on the claim's chain leads to the snapshot classes, so these few kinds are read as a whole.
   scope: () => ({ kind: 'Cluster' }),
 
@@ -63,7 +69,7 @@ export const takeSnapshot = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const claim = getClaim(target, cluster);
     return [
       ...unreadReasons(cluster, needs),
@@ -86,32 +92,77 @@ function snapshotName({ uid }: Params): string {
 
 function getClaim({ namespace, claim: name, uid }: Params, cluster: Cluster): Claim {
   const claim = cluster.findClaim(namespace, name);
-  if (!claim) throw new Refused(`claim ${namespace}/${name} does not exist any more`);
-  if (claim.uid !== uid) throw new Refused(`claim ${namespace}/${name} was replaced by another one of that name`);
+  if (!claim)
+    throw new Refused({
+      en: en`claim ${namespace}/${name} does not exist any more`,
+      zh: zh`申领 ${namespace}/${name} 已不存在`,
+    });
+  if (claim.uid !== uid)
+    throw new Refused({
+      en: en`claim ${namespace}/${name} was replaced by another one of that name`,
+      zh: zh`申领 ${namespace}/${name} 已被另一个同名的申领替换`,
+    });
   return claim;
 }
 
 /** The snapshot controller takes none of a claim that is being deleted (`ensurePVCFinalizer`). */
-function claimReasons(claim: Claim): readonly Sentence[] {
-  if (isDeleting(claim)) return [`claim ${claim.name} is being deleted: no snapshot of it can be taken any more`];
-  return claim.phase === 'Bound' ? [] : [`claim ${claim.name} is ${claim.phase || 'in no phase'}, not Bound`];
+function claimReasons(claim: Claim): readonly Text[] {
+  if (isDeleting(claim))
+    return [
+      {
+        en: en`claim ${claim.name} is being deleted: no snapshot of it can be taken any more`,
+        zh: zh`申领 ${claim.name} 正在被删除：已不能再为它创建快照`,
+      },
+    ];
+  if (claim.phase === 'Bound') return [];
+  const phase = phaseInWords(claim.phase);
+  return [{ en: en`claim ${claim.name} is ${phase}, not Bound`, zh: zh`申领 ${claim.name} ${phase}，不是 Bound` }];
 }
 
-function driverReasons(claim: Claim, { snapshotClass }: Params, cluster: Cluster): readonly string[] {
+function driverReasons(claim: Claim, { snapshotClass }: Params, cluster: Cluster): readonly Text[] {
   const volume = cluster.volumeOfClaim(claim);
-  if (!volume) return [`claim ${claim.name} has no volume that could be read`];
+  if (!volume)
+    return [
+      {
+        en: en`claim ${claim.name} has no volume that could be read`,
+        zh: zh`未能读取申领 ${claim.name} 的卷`,
+      },
+    ];
   const found = cluster.objects.volumesnapshotclasses.find((candidate) => candidate.name === snapshotClass);
-  if (!found) return [`VolumeSnapshotClass ${snapshotClass} does not exist`];
+  if (!found)
+    return [
+      {
+        en: en`VolumeSnapshotClass ${snapshotClass} does not exist`,
+        zh: zh`VolumeSnapshotClass ${snapshotClass} 不存在`,
+      },
+    ];
   const driver = driverOfVolume(volume, cluster);
-  if (driver === undefined) return [`volume ${volume.name} is served by no CSI driver: it has no snapshots`];
+  if (driver === undefined)
+    return [
+      {
+        en: en`volume ${volume.name} is served by no CSI driver: it has no snapshots`,
+        zh: zh`卷 ${volume.name} 不由 CSI 驱动提供：没有快照功能`,
+      },
+    ];
   return found.driver === driver
     ? []
-    : [`VolumeSnapshotClass ${snapshotClass} is for driver ${found.driver}, the volume is of ${driver}`];
+    : [
+        {
+          en: en`VolumeSnapshotClass ${snapshotClass} is for driver ${found.driver}, the volume is of ${driver}`,
+          zh: zh`VolumeSnapshotClass ${snapshotClass} 用于驱动 ${found.driver}，而该卷属于 ${driver}`,
+        },
+      ];
 }
 
-function earlierReasons(target: Params, cluster: Cluster): readonly Sentence[] {
+function earlierReasons(target: Params, cluster: Cluster): readonly Text[] {
   const name = snapshotName(target);
   const earlier = cluster.findSnapshot(target.namespace, name);
   if (!earlier) return [];
-  return [`snapshot ${name} of claim ${target.claim} exists already${earlier.ready ? ' and is ready' : ''}`];
+  const ready = earlier.ready ? { en: ' and is ready', zh: '，并且已就绪' } : undefined;
+  return [
+    {
+      en: en`snapshot ${name} of claim ${target.claim} exists already${ready}`,
+      zh: zh`申领 ${target.claim} 的快照 ${name} 已存在${ready}`,
+    },
+  ];
 }
