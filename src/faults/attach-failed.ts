@@ -6,7 +6,6 @@ import {
   codeOf,
   few,
   gistOf,
-  listed,
   quoted,
   reasonOfAttachError,
   sufferers,
@@ -21,7 +20,8 @@ import type { Pod } from '../domain/objects.ts';
 import { uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes, seconds } from '../domain/time.ts';
+import { duration, en, listed, named, plural, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes, seconds } from '../domain/time.ts';
 import { cordonNode } from '../remediations/cordon-node.ts';
 import { deletePod } from '../remediations/delete-pod.ts';
 
@@ -30,10 +30,10 @@ interface Facts {
   readonly volumes: readonly string[];
   readonly nodes: readonly string[];
   readonly pods: readonly string[];
-  readonly waitedFor: string;
+  readonly waitedFor: Text;
   readonly error: string;
   /** What is known of the attacher, as the beginning of a sentence. */
-  readonly attacher: string;
+  readonly attacher: Text;
   readonly isProgress: boolean;
 }
 
@@ -71,30 +71,63 @@ export const attachFailed = defineFault<'attach-failed', Facts>({
   ],
   words: {
     summary: (f) => {
-      const who = `${listed(f.pods)} ${f.pods.length === 1 ? 'has' : 'have'} waited ${f.waitedFor} for ${volumes(f)}`;
-      if (f.isProgress) return `${who}, which ${f.volumes.length === 1 ? 'is' : 'are'} still being attached.`;
+      const who: Text = {
+        en: en`${listed(f.pods)} ${plural(f.pods.length, 'has', 'have')} waited ${f.waitedFor} for ${volumes(f)}`,
+        zh: zh`${listed(f.pods)} 等待${volumes(f)} 已有 ${f.waitedFor}`,
+      };
+      if (f.isProgress) {
+        return {
+          en: en`${who}, which ${plural(f.volumes.length, 'is', 'are')} still being attached.`,
+          zh: zh`${who}，仍在挂接中。`,
+        };
+      }
       switch (f.reason) {
         case 'no-answer':
-          return `${who}: nobody answers the order to attach ${f.volumes.length === 1 ? 'it' : 'them'} to ${listed(f.nodes)}.`;
+          return {
+            en: en`${who}: nobody answers the order to attach ${plural(f.volumes.length, 'it', 'them')} to ${listed(f.nodes)}.`,
+            zh: zh`${who}：挂接到 ${listed(f.nodes)} 的请求没有得到任何答复。`,
+          };
         case 'node':
-          return `${who}: ${listed(f.nodes)} cannot take any volume.`;
+          return {
+            en: en`${who}: ${listed(f.nodes)} cannot take any volume.`,
+            zh: zh`${who}：${listed(f.nodes)} 无法挂接任何卷。`,
+          };
         case 'secret':
-          return `${who}: the secret that the driver needs to attach is missing or wrong.`;
+          return {
+            en: en`${who}: the secret that the driver needs to attach is missing or wrong.`,
+            zh: zh`${who}：驱动进行挂接所需的 Secret 缺失或有误。`,
+          };
         case 'quota':
-          return `${who}: a quota of the storage provider is used up.`;
+          return {
+            en: en`${who}: a quota of the storage provider is used up.`,
+            zh: zh`${who}：存储提供商的配额已用完。`,
+          };
         case 'migration':
-          return `${who}: the driver does not know the migrated in-tree volume.`;
+          return {
+            en: en`${who}: the driver does not know the migrated in-tree volume.`,
+            zh: zh`${who}：驱动不认识这个已迁移的树内（in-tree）卷。`,
+          };
         case 'backend':
         case 'unknown':
-          return `${who}: the storage backend refuses to attach to ${listed(f.nodes)}.`;
+          return {
+            en: en`${who}: the storage backend refuses to attach to ${listed(f.nodes)}.`,
+            zh: zh`${who}：存储后端拒绝挂接到 ${listed(f.nodes)}。`,
+          };
       }
     },
     explanation: (f) => {
-      const answer = f.error === '' ? '' : `The driver's answer: ${f.error}. `;
-      if (f.isProgress) return `${answer}The attacher tries again by itself. Nothing needs to be done yet.`;
-      const again =
-        'The attacher tries again by itself, from every second to every five minutes; deleting the attachment or the claim would not help.';
-      return `${answer}${causeOf(f)} ${again}`;
+      const answer =
+        f.error === '' ? undefined : { en: en`The driver's answer: ${f.error}.`, zh: zh`驱动的回答：${f.error}。` };
+      if (f.isProgress)
+        return sentences(answer, {
+          en: 'The attacher tries again by itself. Nothing needs to be done yet.',
+          zh: '挂接器会自行重试。目前不需要做任何事。',
+        });
+      const again = {
+        en: 'The attacher tries again by itself, from every second to every five minutes; deleting the attachment or the claim would not help.',
+        zh: '挂接器会自行重试，间隔从每秒一次逐渐拉长到每 5 分钟一次；删除挂接或申领都没有用。',
+      };
+      return sentences(answer, causeOf(f), again);
     },
   },
   doc: {
@@ -160,7 +193,7 @@ function toFinding(attaches: readonly [Judged, ...Judged[]], cluster: Cluster): 
       pods: pods.map((pod) => pod.name),
       waitedFor: duration(first.waitedMs),
       error: quoted(message),
-      attacher: attacherInWords(first.attachment.attacher, cluster).en,
+      attacher: attacherInWords(first.attachment.attacher, cluster),
       isProgress,
     },
     evidence: evidenceOf(attaches, pods, cluster),
@@ -186,48 +219,78 @@ function evidenceOf(attaches: readonly Judged[], pods: readonly Pod[], cluster: 
   return [
     ...few(attaches).map(({ attachment, volume, waitedMs }) =>
       attachment.attachError
-        ? fact(
-            attachment,
-            'status.attachError',
-            quoted(attachment.attachError.message),
-            `what the attacher was told about ${volume.name}; the pod has waited ${duration(waitedMs)}`,
-          )
-        : fact(
-            attachment,
-            'status.attached',
-            attachment.attached,
-            `the order for ${volume.name} is ${duration(cluster.now - attachment.createdAt)} old, with neither an error nor success`,
-          ),
+        ? fact(attachment, 'status.attachError', quoted(attachment.attachError.message), {
+            en: en`what the attacher was told about ${volume.name}; the pod has waited ${duration(waitedMs)}`,
+            zh: zh`挂接 ${volume.name} 时挂接器得到的答复；Pod 已等待 ${duration(waitedMs)}`,
+          })
+        : fact(attachment, 'status.attached', attachment.attached, {
+            en: en`the order for ${volume.name} is ${duration(cluster.now - attachment.createdAt)} old, with neither an error nor success`,
+            zh: zh`挂接 ${volume.name} 的请求发出于 ${duration(cluster.now - attachment.createdAt)}前，既没有报错，也没有成功`,
+          }),
     ),
     ...(first && attaches.length > 5
-      ? [fact(first.attachment, 'status.attached', attaches.length, 'so many attaches fail alike; five are shown')]
+      ? [
+          fact(first.attachment, 'status.attached', attaches.length, {
+            en: 'so many attaches fail alike; five are shown',
+            zh: '有这么多挂接以同样的方式失败；这里显示 5 个',
+          }),
+        ]
       : []),
-    ...few(pods).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${pod.nodeName} for its volume`)),
+    ...few(pods).map((pod) =>
+      fact(pod, 'status.phase', pod.phase, {
+        en: en`waits on ${pod.nodeName} for its volume`,
+        zh: zh`在 ${pod.nodeName} 上等待它的卷`,
+      }),
+    ),
   ];
 }
 
-function causeOf({ reason, nodes, attacher }: Facts): string {
+function causeOf({ reason, nodes, attacher }: Facts): Text {
   switch (reason) {
     case 'no-answer':
-      return `${attacher} has neither finished nor reported an error: its call to the driver hangs, or the backend is slow.`;
+      return {
+        en: en`${attacher} has neither finished nor reported an error: its call to the driver hangs, or the backend is slow.`,
+        zh: zh`${attacher}既没有完成，也没有报告错误：它对驱动的调用卡住了，或者存储后端很慢。`,
+      };
     case 'node':
-      return `The trouble is the machine of ${listed(nodes)}, not the volume: on another node the attach can work.`;
+      return {
+        en: en`The trouble is the machine of ${listed(nodes)}, not the volume: on another node the attach can work.`,
+        zh: zh`问题在于 ${listed(nodes)} 的机器，而不是卷：换一个节点，挂接可能成功。`,
+      };
     case 'secret':
-      return 'The driver cannot log in to the backend without that secret, which somebody must put back.';
+      return {
+        en: 'The driver cannot log in to the backend without that secret, which somebody must put back.',
+        zh: '没有这个 Secret，驱动就无法登录存储后端，必须有人将其恢复。',
+      };
     case 'quota':
-      return 'The provider allows no more until something is freed there or the quota is raised; a ResourceQuota of the namespace has nothing to do with it.';
+      return {
+        en: 'The provider allows no more until something is freed there or the quota is raised; a ResourceQuota of the namespace has nothing to do with it.',
+        zh: '在提供商那里腾出空间或提高配额之前，提供商不会再允许更多；这与名字空间的 ResourceQuota 无关。',
+      };
     case 'migration':
-      return 'In-tree volumes are handed to a CSI driver now, and the driver must register this one first.';
+      return {
+        en: 'In-tree volumes are handed to a CSI driver now, and the driver must register this one first.',
+        zh: '树内（in-tree）卷现在由 CSI 驱动处理，驱动必须先登记这个卷。',
+      };
     case 'backend':
-      return 'The backend has the last word: look for this answer there.';
+      return {
+        en: 'The backend has the last word: look for this answer there.',
+        zh: '最终由存储后端决定：请到存储后端查找这个回答的原因。',
+      };
     case 'unknown':
-      return 'The answer says nothing about the cause; the logs of the driver do.';
+      return {
+        en: 'The answer says nothing about the cause; the logs of the driver do.',
+        zh: '这个回答没有说明原因；原因要看驱动的日志。',
+      };
   }
 }
 
 function manualFor({ reason, attachment, volume }: Judged): readonly ManualStep[] {
   const look = {
-    says: 'Read the whole answer and look for it in the logs of the driver and in the backend.',
+    says: {
+      en: 'Read the whole answer and look for it in the logs of the driver and in the backend.',
+      zh: '请阅读完整的回答，并在驱动的日志和存储后端中查找它。',
+    },
     command: `kubectl get volumeattachment ${shellWord(attachment.name)} -o jsonpath='{.status}'`,
   };
   switch (reason) {
@@ -235,17 +298,31 @@ function manualFor({ reason, attachment, volume }: Judged): readonly ManualStep[
       return [
         look,
         {
-          says: `Have its owner put the secret back that ${volume.name} or its class names, from where it is kept. An empty one does not help.`,
+          says: {
+            en: en`Have its owner put the secret back that ${volume.name} or its class names, from where it is kept. An empty one does not help.`,
+            zh: zh`请让负责人从保存处恢复 ${volume.name} 或其存储类所指定的 Secret。空的 Secret 没有用。`,
+          },
           command: `kubectl get pv ${shellWord(volume.name)} -o jsonpath='{.spec.csi}'`,
         },
       ];
     case 'quota':
-      return [look, { says: 'Free what is not needed at the provider, or have the quota raised there.' }];
+      return [
+        look,
+        {
+          says: {
+            en: 'Free what is not needed at the provider, or have the quota raised there.',
+            zh: '请在提供商那里释放不需要的资源，或申请提高配额。',
+          },
+        },
+      ];
     case 'node':
       return [
         look,
         {
-          says: `Heal the machine of ${attachment.nodeName}: unlock it, end what it is busy with, or replace it. Until then keep new pods away from it.`,
+          says: {
+            en: en`Heal the machine of ${attachment.nodeName}: unlock it, end what it is busy with, or replace it. Until then keep new pods away from it.`,
+            zh: zh`请修复 ${attachment.nodeName} 的机器：解除锁定、结束它正在处理的操作，或者更换它。在此之前，不要让新的 Pod 调度上去。`,
+          },
           command: `kubectl describe node ${shellWord(attachment.nodeName)}`,
         },
       ];
@@ -253,17 +330,28 @@ function manualFor({ reason, attachment, volume }: Judged): readonly ManualStep[
       return [
         look,
         {
-          says: 'Register the volume with the driver as its documentation says for migrated volumes, and read which versions can do it.',
+          says: {
+            en: 'Register the volume with the driver as its documentation says for migrated volumes, and read which versions can do it.',
+            zh: '请按照驱动文档中关于迁移卷的说明，在驱动中登记这个卷，并确认哪些版本支持这样做。',
+          },
           command: `kubectl get pv ${shellWord(volume.name)} -o yaml`,
         },
       ];
     case 'no-answer':
     case 'backend':
     case 'unknown':
-      return [look, { says: 'Heal the backend; the attach then comes about by itself.' }];
+      return [
+        look,
+        {
+          says: {
+            en: 'Heal the backend; the attach then comes about by itself.',
+            zh: '请修复存储后端；之后挂接会自动完成。',
+          },
+        },
+      ];
   }
 }
 
-function volumes(f: Facts): string {
-  return f.volumes.length === 1 ? `volume ${f.volumes[0] ?? ''}` : `volumes ${listed(f.volumes)}`;
+function volumes(f: Facts): Text {
+  return named(f.volumes, 'volume');
 }

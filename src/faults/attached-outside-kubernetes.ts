@@ -1,13 +1,4 @@
-import {
-  attachesOf,
-  few,
-  isHeldByAnother,
-  listed,
-  quoted,
-  saysInUse,
-  sufferers,
-  whoseAttach,
-} from '../domain/attachment.ts';
+import { attachesOf, few, isHeldByAnother, quoted, saysInUse, sufferers, whoseAttach } from '../domain/attachment.ts';
 import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -15,14 +6,15 @@ import type { Attachment, ClusterEvent, Pod, Volume } from '../domain/objects.ts
 import { isWaiting, waitedMs, whenScheduled } from '../domain/pod.ts';
 import { uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, listed, plural, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { attachmentOn, isExclusive } from '../domain/volume.ts';
 
 interface Facts {
   readonly volume: string;
   readonly pods: readonly string[];
   readonly node: string;
-  readonly waitedFor: string;
+  readonly waitedFor: Text;
   readonly error: string;
   readonly isProgress: boolean;
 }
@@ -65,12 +57,22 @@ export const attachedOutsideKubernetes = defineFault<'attached-outside-kubernete
     'validatingwebhookconfigurations',
   ],
   words: {
-    summary: (f) =>
-      `The storage backend says that volume ${f.volume} is in use, and nobody in this cluster has it; ${listed(f.pods)} ${f.pods.length === 1 ? 'has' : 'have'} waited ${f.waitedFor} on ${f.node}.`,
+    summary: (f) => ({
+      en: en`The storage backend says that volume ${f.volume} is in use, and nobody in this cluster has it; ${listed(f.pods)} ${plural(f.pods.length, 'has', 'have')} waited ${f.waitedFor} on ${f.node}.`,
+      zh: zh`存储后端说卷 ${f.volume} 正在使用中，但这个集群中没有任何一方占用它；${listed(f.pods)} 已在 ${f.node} 上等待 ${f.waitedFor}。`,
+    }),
     explanation: (f) => {
-      const said = `The backend's answer: ${f.error}.`;
-      if (f.isProgress) return `${said} A hand-over may look like this in its first two minutes.`;
-      return `${said} No other attachment, no other node and no other pod of this cluster holds the volume, so the holder is outside: another machine, another cluster, or the left-over mapping of a machine that died. Which one it is stands in the backend alone; no node of this cluster is to blame. If that holder still writes, taking the volume from it damages the data.`;
+      const said = { en: en`The backend's answer: ${f.error}.`, zh: zh`存储后端的回答：${f.error}。` };
+      if (f.isProgress) {
+        return sentences(said, {
+          en: 'A hand-over may look like this in its first two minutes.',
+          zh: '卷在移交时，最初 2 分钟内可能就是这样。',
+        });
+      }
+      return sentences(said, {
+        en: 'No other attachment, no other node and no other pod of this cluster holds the volume, so the holder is outside: another machine, another cluster, or the left-over mapping of a machine that died. Which one it is stands in the backend alone; no node of this cluster is to blame. If that holder still writes, taking the volume from it damages the data.',
+        zh: '本集群中没有其他挂接、其他节点或其他 Pod 占用这个卷，因此占用者在集群之外：另一台机器、另一个集群，或者某台已死机器残留的映射。究竟是哪一个，只有存储后端知道；这与本集群的节点无关。如果该占用者仍在写入，强行夺走卷会损坏数据。',
+      });
     },
   },
   doc: {
@@ -168,17 +170,41 @@ function evidenceOf(found: readonly [Refusal, ...Refusal[]], cluster: Cluster): 
   const nodes = cluster.attachmentsOfVolume(volume.name).map(({ nodeName }) => nodeName);
   return [
     ...few(found).flatMap(({ attachment, event, error }): readonly Evidence[] => {
-      if (event) return [fact(event, 'message', quoted(error), 'kubelet was refused when it mapped the volume')];
-      return attachment ? [fact(attachment, 'status.attachError', quoted(error), 'what the attacher was told')] : [];
+      if (event)
+        return [
+          fact(event, 'message', quoted(error), {
+            en: 'kubelet was refused when it mapped the volume',
+            zh: 'kubelet 映射这个卷时被拒绝',
+          }),
+        ];
+      return attachment
+        ? [
+            fact(attachment, 'status.attachError', quoted(error), {
+              en: 'what the attacher was told',
+              zh: '挂接器得到的答复',
+            }),
+          ]
+        : [];
     }),
     fact(
       volume,
       'spec.csi.volumeHandle',
       volume.csi?.handle ?? volume.source,
-      `attachments in this cluster: ${nodes.length === 0 ? 'none' : `to ${listed(nodes)} only, for the waiting pod`}; no other node lists it, and no other pod holds it`,
+      nodes.length === 0
+        ? {
+            en: 'attachments in this cluster: none; no other node lists it, and no other pod holds it',
+            zh: '本集群中的挂接：无；没有其他节点列出它，也没有其他 Pod 占用它',
+          }
+        : {
+            en: en`attachments in this cluster: to ${listed(nodes)} only, for the waiting pod; no other node lists it, and no other pod holds it`,
+            zh: zh`本集群中的挂接：仅有到 ${listed(nodes)} 的，是为等待中的 Pod 创建的；没有其他节点列出它，也没有其他 Pod 占用它`,
+          },
     ),
     ...few(found).map(({ pod, waitedMs: waited }) =>
-      fact(pod, 'status.phase', pod.phase, `has waited ${duration(waited)} on ${pod.nodeName}`),
+      fact(pod, 'status.phase', pod.phase, {
+        en: en`has waited ${duration(waited)} on ${pod.nodeName}`,
+        zh: zh`已在 ${pod.nodeName} 上等待 ${duration(waited)}`,
+      }),
     ),
   ];
 }
@@ -187,12 +213,23 @@ function manualFor(volume: Volume): readonly ManualStep[] {
   const handle = volume.csi?.handle ?? volume.name;
   return [
     {
-      says: `Find the holder of ${handle} in the backend: the machine it is attached to, or the watcher of the image.`,
+      says: {
+        en: en`Find the holder of ${handle} in the backend: the machine it is attached to, or the watcher of the image.`,
+        zh: zh`请在存储后端中找到 ${handle} 的占用者：它所挂接到的机器，或该镜像的 watcher。`,
+      },
       command: `kubectl get pv ${shellWord(volume.name)} -o jsonpath='{.spec.csi}'`,
     },
     {
-      says: 'Make sure that this holder is dead, or that its owner gives the volume up, and release it there. Block its address only when you know whose it is.',
+      says: {
+        en: 'Make sure that this holder is dead, or that its owner gives the volume up, and release it there. Block its address only when you know whose it is.',
+        zh: '请确认该占用者已不再运行，或其负责人同意放弃这个卷，然后在存储后端释放它。只有在知道地址属于谁时，才可以封锁该地址。',
+      },
     },
-    { says: 'Nothing needs to be done in the cluster then: the next try succeeds.' },
+    {
+      says: {
+        en: 'Nothing needs to be done in the cluster then: the next try succeeds.',
+        zh: '之后在集群中不需要做任何事：下一次重试就会成功。',
+      },
+    },
   ];
 }

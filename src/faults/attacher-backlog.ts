@@ -6,13 +6,14 @@ import type { Attachment, Pod } from '../domain/objects.ts';
 import { isDeleting, isWaiting } from '../domain/pod.ts';
 import { describeRef, missingRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 
 interface Facts {
   readonly driver: string;
   readonly waiting: number;
   readonly detaches: number;
-  readonly oldest: string;
+  readonly oldest: Text;
   readonly served: string;
   readonly isProgress: boolean;
 }
@@ -40,12 +41,20 @@ export const attacherBacklog = defineFault<'attacher-backlog', Facts>({
     'nodes',
   ],
   words: {
-    summary: (f) =>
-      `${f.waiting} attachments of ${f.driver} (${f.detaches} of them detaches) wait for its attacher, the oldest for ${f.oldest}, without any error.`,
+    summary: (f) => ({
+      en: en`${f.waiting} attachments of ${f.driver} (${f.detaches} of them detaches) wait for its attacher, the oldest for ${f.oldest}, without any error.`,
+      zh: zh`${f.driver} 有 ${f.waiting} 个挂接（其中 ${f.detaches} 个是解除挂接）在等待它的挂接器处理，最久的已等待 ${f.oldest}，没有任何报错。`,
+    }),
     explanation: (f) =>
       f.isProgress
-        ? 'The queue is young: many pods were moved at once, and the attacher works it off. Nothing needs to be done yet.'
-        : `The attacher (${f.served}) works and has a leader, but has more to do than it can: many machines went at once, the backend is slow or limits calls, or the attacher runs with few workers. No single attachment is at fault, and deleting some makes the queue longer.`,
+        ? {
+            en: 'The queue is young: many pods were moved at once, and the attacher works it off. Nothing needs to be done yet.',
+            zh: '队列刚刚形成：许多 Pod 同时被移动，挂接器正在逐个处理。目前不需要做任何事。',
+          }
+        : {
+            en: en`The attacher (${f.served}) works and has a leader, but has more to do than it can: many machines went at once, the backend is slow or limits calls, or the attacher runs with few workers. No single attachment is at fault, and deleting some makes the queue longer.`,
+            zh: zh`挂接器（${f.served}）在工作，也有主实例，但工作量超出了它的处理能力：许多机器同时下线，存储后端很慢或限制了调用，或者挂接器的 worker 太少。没有哪个挂接本身有问题，删除其中一些只会让队列更长。`,
+          },
   },
   doc: {
     meaning:
@@ -120,20 +129,45 @@ function evidenceOf(driver: string, waiting: readonly Attachment[], cluster: Clu
   const [workload] = sidecarsOfDriver(driver, 'csi-attacher', cluster).map((seen) => seen.workload);
   const [oldest] = waiting;
   return [
-    ...(oldest ? [fact(oldest, 'spec.attacher', waiting.length, `so many attachments of ${driver} wait`)] : []),
+    ...(oldest
+      ? [
+          fact(oldest, 'spec.attacher', waiting.length, {
+            en: en`so many attachments of ${driver} wait`,
+            zh: zh`${driver} 有这么多挂接在等待`,
+          }),
+        ]
+      : []),
     ...few(waiting).map((attachment) =>
       fact(
         attachment,
         isDeleting(attachment) ? 'metadata.deletionTimestamp' : 'metadata.creationTimestamp',
         new Date(attachment.deletedAt ?? attachment.createdAt).toISOString(),
-        `${isDeleting(attachment) ? 'detach' : 'attach'} ordered ${duration(silentMs(attachment, cluster.now))} ago; neither done nor failed`,
+        isDeleting(attachment)
+          ? {
+              en: en`detach ordered ${duration(silentMs(attachment, cluster.now))} ago; neither done nor failed`,
+              zh: zh`解除挂接的请求发出于 ${duration(silentMs(attachment, cluster.now))}前；既没有完成，也没有失败`,
+            }
+          : {
+              en: en`attach ordered ${duration(silentMs(attachment, cluster.now))} ago; neither done nor failed`,
+              zh: zh`挂接的请求发出于 ${duration(silentMs(attachment, cluster.now))}前；既没有完成，也没有失败`,
+            },
       ),
     ),
-    ...(workload ? [fact(workload, 'status.readyReplicas', workload.readyReplicas, 'the attacher is ready')] : []),
+    ...(workload
+      ? [
+          fact(workload, 'status.readyReplicas', workload.readyReplicas, {
+            en: 'the attacher is ready',
+            zh: '挂接器已就绪',
+          }),
+        ]
+      : []),
     ...leaderLeases(driver, 'csi-attacher', cluster)
       .filter((lease) => isLeaseFresh(lease, cluster.now))
       .map((lease) =>
-        fact(lease, 'spec.renewTime', new Date(lease.renewedAt ?? 0).toISOString(), 'the attacher has a leader'),
+        fact(lease, 'spec.renewTime', new Date(lease.renewedAt ?? 0).toISOString(), {
+          en: 'the attacher has a leader',
+          zh: '挂接器有主实例',
+        }),
       ),
   ];
 }
@@ -141,12 +175,23 @@ function evidenceOf(driver: string, waiting: readonly Attachment[], cluster: Clu
 function manualFor(driver: string): readonly ManualStep[] {
   return [
     {
-      says: 'Look whether the queue shrinks; if it does, wait, and do not drain or move anything more meanwhile.',
+      says: {
+        en: 'Look whether the queue shrinks; if it does, wait, and do not drain or move anything more meanwhile.',
+        zh: '请观察队列是否在缩短；如果在缩短，请等待，其间不要再腾空节点或移动任何东西。',
+      },
       command: 'kubectl get volumeattachments',
     },
-    { says: `Look in the logs of the csi-attacher and the controller of ${driver} for throttling and slow calls.` },
     {
-      says: 'If this happens with every larger move, have --worker-threads and --timeout of the csi-attacher raised where the driver is installed from.',
+      says: {
+        en: en`Look in the logs of the csi-attacher and the controller of ${driver} for throttling and slow calls.`,
+        zh: zh`请在 csi-attacher 和 ${driver} 控制器的日志中查找限流和缓慢的调用。`,
+      },
+    },
+    {
+      says: {
+        en: 'If this happens with every larger move, have --worker-threads and --timeout of the csi-attacher raised where the driver is installed from.',
+        zh: '如果每次较大规模的移动都会这样，请在驱动的安装配置中调高 csi-attacher 的 --worker-threads 和 --timeout。',
+      },
     },
   ];
 }

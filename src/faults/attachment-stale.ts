@@ -1,4 +1,4 @@
-import { few, isUnused, listed, sameBackendVolume, sufferers } from '../domain/attachment.ts';
+import { few, isUnused, sameBackendVolume, sufferers } from '../domain/attachment.ts';
 import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -8,14 +8,15 @@ import type { Attachment, Pod, Volume } from '../domain/objects.ts';
 import { isDeleting, isUnscheduled, isWaiting } from '../domain/pod.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, listed, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { attachmentOn } from '../domain/volume.ts';
 import { deleteAttachment } from '../remediations/delete-attachment.ts';
 
 interface Facts {
   readonly volume: string;
   readonly nodes: readonly string[];
-  readonly age: string;
+  readonly age: Text;
   readonly waiting: readonly string[];
   readonly isVolumeGoing: boolean;
   readonly isProgress: boolean;
@@ -38,18 +39,38 @@ export const attachmentStale = defineFault<'attachment-stale', Facts>({
   words: {
     summary: (f) =>
       f.isProgress
-        ? `Volume ${f.volume} is attached to ${listed(f.nodes)} where no pod wants it; that is only ${f.age} old.`
-        : `Volume ${f.volume} has been left attached to ${listed(f.nodes)}, where nothing uses it.`,
+        ? {
+            en: en`Volume ${f.volume} is attached to ${listed(f.nodes)} where no pod wants it; that is only ${f.age} old.`,
+            zh: zh`卷 ${f.volume} 挂接到了 ${listed(f.nodes)}，而那里没有 Pod 需要它；该挂接创建于 ${f.age}前，还很新。`,
+          }
+        : {
+            en: en`Volume ${f.volume} has been left attached to ${listed(f.nodes)}, where nothing uses it.`,
+            zh: zh`卷 ${f.volume} 仍残留挂接在 ${listed(f.nodes)} 上，而那里没有任何东西使用它。`,
+          },
     explanation: (f) => {
-      if (f.isProgress) return 'Such a leftover normally goes by itself within two minutes.';
-      const why =
-        'The node is Ready, its kubelet does not report the volume in use, and no pod there asks for it, yet nobody has ordered the detach.';
-      const harm = [
-        ...(f.waiting.length > 0 ? [`${listed(f.waiting)} cannot have the volume`] : []),
-        ...(f.isVolumeGoing ? ['the volume cannot be deleted'] : []),
-      ];
-      if (harm.length > 0) return `${why} Meanwhile ${harm.join(', and ')}.`;
-      return `${why} It takes one of the attachment slots of the node, and keeps the volume from other nodes.`;
+      if (f.isProgress)
+        return {
+          en: 'Such a leftover normally goes by itself within two minutes.',
+          zh: '这样的残留通常会在 2 分钟内自行消失。',
+        };
+      const why = {
+        en: 'The node is Ready, its kubelet does not report the volume in use, and no pod there asks for it, yet nobody has ordered the detach.',
+        zh: '节点处于 Ready 状态，它的 kubelet 没有报告正在使用这个卷，那里也没有 Pod 需要它，却没有任何一方请求解除挂接。',
+      };
+      const waits =
+        f.waiting.length > 0
+          ? { en: en`${listed(f.waiting)} cannot have the volume`, zh: zh`${listed(f.waiting)} 无法使用这个卷` }
+          : undefined;
+      const stays = f.isVolumeGoing ? { en: 'the volume cannot be deleted', zh: '这个卷无法删除' } : undefined;
+      if (waits && stays) {
+        return sentences(why, { en: en`Meanwhile ${waits}, and ${stays}.`, zh: zh`其间 ${waits}，${stays}。` });
+      }
+      if (waits) return sentences(why, { en: en`Meanwhile ${waits}.`, zh: zh`其间 ${waits}。` });
+      if (stays) return sentences(why, { en: en`Meanwhile ${stays}.`, zh: zh`其间${stays}。` });
+      return sentences(why, {
+        en: 'It takes one of the attachment slots of the node, and keeps the volume from other nodes.',
+        zh: '它占用了该节点的 1 个挂接名额，并使其他节点无法使用这个卷。',
+      });
     },
   },
   doc: {
@@ -154,48 +175,51 @@ function evidenceOf(
       const node = cluster.findNode(attachment.nodeName);
       const age = duration(cluster.now - attachment.createdAt);
       return [
-        fact(
-          attachment,
-          'status.attached',
-          attachment.attached,
-          `made ${age} ago for ${attachment.nodeName}, and nobody has asked for its detach`,
-        ),
+        fact(attachment, 'status.attached', attachment.attached, {
+          en: en`made ${age} ago for ${attachment.nodeName}, and nobody has asked for its detach`,
+          zh: zh`${age}前为 ${attachment.nodeName} 创建，没有任何一方请求解除挂接`,
+        }),
         ...(node
           ? [
-              fact(
-                node,
-                'status.conditions[Ready].status',
-                node.ready?.status,
-                'the node is Ready, so its word about what it uses counts',
-              ),
-              fact(
-                node,
-                'status.volumesInUse',
-                [...few(node.volumesInUse)],
-                `kubelet does not have volume ${volume.name} in use`,
-              ),
+              fact(node, 'status.conditions[Ready].status', node.ready?.status, {
+                en: 'the node is Ready, so its word about what it uses counts',
+                zh: '节点处于 Ready 状态，因此它报告的使用情况可信',
+              }),
+              fact(node, 'status.volumesInUse', [...few(node.volumesInUse)], {
+                en: en`kubelet does not have volume ${volume.name} in use`,
+                zh: zh`kubelet 没有在使用卷 ${volume.name}`,
+              }),
             ]
           : []),
       ];
     }),
-    fact(
-      volume,
-      'spec.claimRef',
-      volume.claimRef ? `${volume.claimRef.namespace}/${volume.claimRef.name}` : 'none',
-      'no unfinished pod on that node uses the volume',
+    fact(volume, 'spec.claimRef', volume.claimRef ? `${volume.claimRef.namespace}/${volume.claimRef.name}` : 'none', {
+      en: 'no unfinished pod on that node uses the volume',
+      zh: '该节点上没有未结束的 Pod 使用这个卷',
+    }),
+    ...few(waiting).map((pod) =>
+      fact(pod, 'status.phase', pod.phase, {
+        en: en`waits on ${pod.nodeName} for the volume`,
+        zh: zh`在 ${pod.nodeName} 上等待这个卷`,
+      }),
     ),
-    ...few(waiting).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${pod.nodeName} for the volume`)),
   ];
 }
 
 function manualFor(nodes: readonly string[]): readonly ManualStep[] {
   return [
     {
-      says: 'Look why the attach/detach controller does not detach it: does kube-controller-manager lead, was the attachment made or restored by hand?',
+      says: {
+        en: 'Look why the attach/detach controller does not detach it: does kube-controller-manager lead, was the attachment made or restored by hand?',
+        zh: '请查明挂接/解除挂接控制器为什么没有解除它：kube-controller-manager 是否持有领导权？这个挂接是否由人手动创建或恢复？',
+      },
       command: 'kubectl -n kube-system get lease kube-controller-manager',
     },
     ...nodes.slice(0, 1).map((node) => ({
-      says: 'Make sure on the machine that the device is not mounted before anything detaches it.',
+      says: {
+        en: 'Make sure on the machine that the device is not mounted before anything detaches it.',
+        zh: '在解除挂接之前，请先在机器上确认该设备没有被挂载。',
+      },
       command: `kubectl get node ${shellWord(node)} -o jsonpath='{.status.volumesInUse}'`,
     })),
   ];

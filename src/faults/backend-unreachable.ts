@@ -1,5 +1,5 @@
-import { few, listed, quoted, sufferers } from '../domain/attachment.ts';
-import { shellWord, some } from '../domain/claim.ts';
+import { few, quoted, sufferers } from '../domain/attachment.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { isStuck, longestWait, nodePluginsOn, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
@@ -9,21 +9,21 @@ import { describeRef } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { type ServerTrouble, unreachableServers } from '../domain/server.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, listed, named, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
 import { cordonNode } from '../remediations/cordon-node.ts';
 import { restartDriverPod } from '../remediations/restart-driver-pod.ts';
 
 interface Facts {
   readonly reason: 'server' | 'node';
   /** The server's name, or the driver's where volumes do not name one. */
-  readonly server: string;
+  readonly server: Sentence;
   readonly workload: string | undefined;
   readonly replicas: number | undefined;
   readonly isWithoutEndpoint: boolean;
   readonly volumes: readonly string[];
   readonly pods: readonly string[];
   readonly nodes: readonly string[];
-  readonly waited: string;
+  readonly waited: Text;
 }
 
 /**
@@ -48,18 +48,36 @@ export const backendUnreachable = defineFault<'backend-unreachable', Facts>({
   words: {
     summary: (f) => {
       if (f.reason === 'node')
-        return `Node ${f.nodes.join(', ')} gets no answer from the storage of ${some(f.volumes, 'volume')} (${f.server}).`;
+        return {
+          en: en`Node ${f.nodes.join(', ')} gets no answer from the storage of ${named(f.volumes, 'volume')} (${f.server}).`,
+          zh: zh`节点 ${f.nodes.join('、')} 得不到${named(f.volumes, 'volume')} 所用存储的响应（${f.server}）。`,
+        };
       return f.isWithoutEndpoint
-        ? `Storage server ${f.server} has nothing running behind it, and ${some(f.pods, 'pod')} ${f.pods.length === 1 ? 'depends' : 'depend'} on it.`
-        : `Storage server ${f.server} does not answer on ${f.nodes.length} nodes (${listed(f.nodes)}).`;
+        ? {
+            en: en`Storage server ${f.server} has nothing running behind it, and ${named(f.pods, 'pod')} ${plural(f.pods.length, 'depends', 'depend')} on it.`,
+            zh: zh`存储服务器 ${f.server} 背后没有任何实例在运行，而 ${named(f.pods, 'pod')} 依赖它。`,
+          }
+        : {
+            en: en`Storage server ${f.server} does not answer on ${f.nodes.length} nodes (${listed(f.nodes)}).`,
+            zh: zh`存储服务器 ${f.server} 在 ${f.nodes.length} 个节点上没有响应（${listed(f.nodes)}）。`,
+          };
     },
     explanation: (f) => {
       if (f.reason === 'node')
-        return `The first error about the mount was a time-out; that the operation is still running, which is what most errors say, only follows from it. No other node is known to have this trouble, so the network of this node or the node plugin there is to blame. ${some(f.pods, 'Pod')} ${f.pods.length === 1 ? 'has' : 'have'} waited ${f.waited}.`;
+        return {
+          en: en`The first error about the mount was a time-out; that the operation is still running, which is what most errors say, only follows from it. No other node is known to have this trouble, so the network of this node or the node plugin there is to blame. ${named(f.pods, 'Pod')} ${plural(f.pods.length, 'has', 'have')} waited ${f.waited}.`,
+          zh: zh`关于挂载的第一个错误是超时；大多数错误所说的“操作仍在进行”只是它的后果。没有发现其他节点有同样的问题，因此问题出在这个节点的网络或该节点上的节点插件。${named(f.pods, 'Pod')} 已等待 ${f.waited}。`,
+        };
       const server = f.isWithoutEndpoint
-        ? `${f.workload ?? 'No workload'} is behind the Service${f.replicas === 0 ? ' and is scaled to 0' : ', and nothing of it is ready'}.`
-        : 'Mounts and unmounts of the same server run into time-outs on several nodes, so the nodes are not to blame.';
-      return `${server} Every mount, unmount and access of ${some(f.volumes, 'volume')} hangs until the server is back; pods that are deleting cannot end before. Bring the server back with the same export: the rest follows by itself.`;
+        ? behind(f)
+        : {
+            en: 'Mounts and unmounts of the same server run into time-outs on several nodes, so the nodes are not to blame.',
+            zh: '在多个节点上，对同一服务器的挂载和卸载都超时，因此问题不在节点。',
+          };
+      return sentences(server, {
+        en: en`Every mount, unmount and access of ${named(f.volumes, 'volume')} hangs until the server is back; pods that are deleting cannot end before. Bring the server back with the same export: the rest follows by itself.`,
+        zh: zh`在服务器恢复之前，对${named(f.volumes, 'volume')} 的每次挂载、卸载和访问都会卡住；正在被删除的 Pod 在此之前也无法终止。请恢复服务器，并保持相同的导出路径：其余的会自行恢复。`,
+      });
     },
   },
   doc: {
@@ -99,6 +117,26 @@ function keyOfNode({ node, volume }: StalledMount): string {
   return `${node.name}\n${volume?.csi?.driver ?? volume?.server ?? ''}`;
 }
 
+const noServer: Text = { en: 'of the volume', zh: '该卷的服务器' };
+
+function behind({ workload, replicas }: Facts): Text {
+  if (workload === undefined) {
+    return {
+      en: 'No workload is behind the Service, and nothing of it is ready.',
+      zh: '该 Service 背后没有工作负载，没有任何实例就绪。',
+    };
+  }
+  return replicas === 0
+    ? {
+        en: en`${workload} is behind the Service and is scaled to 0.`,
+        zh: zh`该 Service 背后是 ${workload}，已缩容到 0。`,
+      }
+    : {
+        en: en`${workload} is behind the Service, and nothing of it is ready.`,
+        zh: zh`该 Service 背后是 ${workload}，没有任何实例就绪。`,
+      };
+}
+
 function ofServer(trouble: ServerTrouble, cluster: Cluster, scope: Scope): FindingDraft<Facts> {
   const own = trouble.volumes.filter((volume) => scope.has(volume.ref));
   const volumes = own.length > 0 ? own : trouble.volumes;
@@ -118,7 +156,7 @@ function ofServer(trouble: ServerTrouble, cluster: Cluster, scope: Scope): Findi
     reason: 'server',
     facts: {
       reason: 'server',
-      server: trouble.server ?? volumes[0]?.csi?.driver ?? 'of the volume',
+      server: trouble.server ?? volumes[0]?.csi?.driver ?? noServer,
       workload: trouble.workload && describeRef(trouble.workload),
       replicas: replicasOf(trouble, cluster),
       isWithoutEndpoint: trouble.isWithoutEndpoint,
@@ -147,7 +185,7 @@ function evidenceOfServer(trouble: ServerTrouble, pods: readonly Pod[], cluster:
         volume,
         volume.csi ? 'spec.csi.volumeAttributes' : `spec.${volume.source}.server`,
         server ?? volume.csi?.handle ?? '',
-        'the server of this volume',
+        { en: 'the server of this volume', zh: '这个卷的服务器' },
       ),
     ),
     ...(service
@@ -156,22 +194,34 @@ function evidenceOfServer(trouble: ServerTrouble, pods: readonly Pod[], cluster:
             service,
             'endpoints',
             trouble.isWithoutEndpoint ? 0 : 'ready',
-            trouble.isWithoutEndpoint ? 'nothing ready is behind this Service' : 'the Service has a ready endpoint',
+            trouble.isWithoutEndpoint
+              ? { en: 'nothing ready is behind this Service', zh: '这个 Service 背后没有任何就绪的实例' }
+              : { en: 'the Service has a ready endpoint', zh: '这个 Service 有就绪的端点' },
           ),
         ]
       : []),
     ...(workload && replicas !== undefined
-      ? [fact({ ref: workload }, 'spec.replicas', replicas, 'what runs the server, and how often it shall run')]
+      ? [
+          fact({ ref: workload }, 'spec.replicas', replicas, {
+            en: 'what runs the server, and how often it shall run',
+            zh: '运行该服务器的工作负载，以及期望的副本数',
+          }),
+        ]
       : []),
-    ...few(timeOuts).map(({ event, node, message }) => fact(event, 'message', message, `time-out on ${node}`)),
+    ...few(timeOuts).map(({ event, node, message }) =>
+      fact(event, 'message', message, { en: en`time-out on ${node}`, zh: zh`在 ${node} 上超时` }),
+    ),
     ...few(pods).map((pod) =>
       fact(
         pod,
         'spec.nodeName',
         pod.nodeName,
         isDeleting(pod)
-          ? `has been ending for ${duration(cluster.now - (pod.deletedAt ?? cluster.now))}; its unmount needs the server`
-          : 'uses the server',
+          ? {
+              en: en`has been ending for ${duration(cluster.now - (pod.deletedAt ?? cluster.now))}; its unmount needs the server`,
+              zh: zh`终止已持续 ${duration(cluster.now - (pod.deletedAt ?? cluster.now))}；它的卸载需要该服务器`,
+            }
+          : { en: 'uses the server', zh: '使用该服务器' },
       ),
     ),
   ];
@@ -183,11 +233,17 @@ function manualForServer(trouble: ServerTrouble, cluster: Cluster): readonly Man
   const first: ManualStep =
     workload && isScaledDown
       ? {
-          says: 'Bring the server back with the same export: scale it up again. Ask first why it was scaled down.',
+          says: {
+            en: 'Bring the server back with the same export: scale it up again. Ask first why it was scaled down.',
+            zh: '请恢复服务器，并保持相同的导出路径：重新扩容。请先弄清它为什么被缩容。',
+          },
           command: `kubectl -n ${shellWord(workload.namespace ?? '')} scale ${workload.kind.toLowerCase()}/${shellWord(workload.name)} --replicas=1`,
         }
       : {
-          says: `Bring the server ${server ?? ''} back with the same name and export, or heal the network between it and the nodes.`,
+          says: {
+            en: en`Bring the server ${server} back with the same name and export, or heal the network between it and the nodes.`,
+            zh: zh`请以相同的名称和导出路径恢复服务器 ${server}，或修复它与节点之间的网络。`,
+          },
           ...(service
             ? {
                 command: `kubectl -n ${shellWord(service.namespace ?? '')} get endpointslices -l kubernetes.io/service-name=${shellWord(service.name)}`,
@@ -197,9 +253,17 @@ function manualForServer(trouble: ServerTrouble, cluster: Cluster): readonly Man
   return [
     first,
     {
-      says: 'Let the unmounts finish. Pods that are ending go by themselves then; do not force them, and reboot no node.',
+      says: {
+        en: 'Let the unmounts finish. Pods that are ending go by themselves then; do not force them, and reboot no node.',
+        zh: '请等待卸载完成。之后正在终止的 Pod 会自行消失；不要强制删除它们，也不要重启任何节点。',
+      },
     },
-    { says: 'When the server shall go for good, remove its clients first and the server last.' },
+    {
+      says: {
+        en: 'When the server shall go for good, remove its clients first and the server last.',
+        zh: '如果要永久下线该服务器，请先移除它的客户端，最后才移除服务器。',
+      },
+    },
   ];
 }
 
@@ -215,23 +279,29 @@ function ofNode(first: StalledMount, mounts: readonly StalledMount[], cluster: C
     reason: 'node',
     facts: {
       reason: 'node',
-      server: first.volume?.server ?? driver ?? 'of the volume',
+      server: first.volume?.server ?? driver ?? noServer,
       workload: undefined,
       replicas: undefined,
       isWithoutEndpoint: false,
       volumes: volumes.map((volume) => volume.name),
       pods: pods.map((pod) => pod.name),
       nodes: [node.name],
-      waited: longestWait(mounts).en,
+      waited: longestWait(mounts),
     },
     evidence: evidenceOfNode(mounts),
     offers: offersFor(node, driver, cluster),
     manual: [
       {
-        says: `Look from ${node.name} whether the storage can be reached: routes, firewall, name resolution, the kernel log.`,
+        says: {
+          en: en`Look from ${node.name} whether the storage can be reached: routes, firewall, name resolution, the kernel log.`,
+          zh: zh`请从 ${node.name} 检查能否访问该存储：路由、防火墙、域名解析、内核日志。`,
+        },
       },
       {
-        says: `Read the log of the node plugin on ${node.name}. One operation that hangs there holds up all later ones of the volume.`,
+        says: {
+          en: en`Read the log of the node plugin on ${node.name}. One operation that hangs there holds up all later ones of the volume.`,
+          zh: zh`请查看 ${node.name} 上节点插件的日志。那里只要有一个操作卡住，就会阻塞该卷之后的所有操作。`,
+        },
         command: `kubectl get pods -A -o wide --field-selector spec.nodeName=${shellWord(node.name)}`,
       },
     ],
@@ -259,7 +329,17 @@ function offersFor(node: Node, driver: string | undefined, cluster: Cluster): re
 
 function evidenceOfNode(mounts: readonly StalledMount[]): readonly Evidence[] {
   return few(mounts).flatMap(({ pod, node, error, waitedMs }) => [
-    ...(error ? [fact(error.event, 'message', quoted(error.message), `the first error on ${node.name}`)] : []),
-    fact(pod, 'status.phase', pod.phase, `has waited ${duration(waitedMs)} on ${node.name} for the mount`),
+    ...(error
+      ? [
+          fact(error.event, 'message', quoted(error.message), {
+            en: en`the first error on ${node.name}`,
+            zh: zh`${node.name} 上的第一个错误`,
+          }),
+        ]
+      : []),
+    fact(pod, 'status.phase', pod.phase, {
+      en: en`has waited ${duration(waitedMs)} on ${node.name} for the mount`,
+      zh: zh`已在 ${node.name} 上等待挂载 ${duration(waitedMs)}`,
+    }),
   ]);
 }

@@ -1,4 +1,4 @@
-import { few, listed, sufferers } from '../domain/attachment.ts';
+import { few, sufferers } from '../domain/attachment.ts';
 import { type Delayed, delayedClaims, type Room, roomFor, suffices } from '../domain/capacity.ts';
 import { bytesOf } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
@@ -8,12 +8,13 @@ import type { Claim, Pod, StorageCapacity } from '../domain/objects.ts';
 import { isUnscheduled, unscheduledMs } from '../domain/pod.ts';
 import { uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, listed, plural, type Sentence, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 
 interface Facts {
   readonly className: string;
   readonly claims: readonly string[];
-  readonly requested: string;
+  readonly requested: Sentence;
   readonly pods: readonly string[];
   /** The largest volume that could be made, as written; undefined when nothing is published. */
   readonly largest: string | undefined;
@@ -37,10 +38,22 @@ export const capacityExhausted = defineFault<'capacity-exhausted', Facts>({
   needs: ['pods', 'persistentvolumeclaims', 'storageclasses', 'csidrivers', 'csistoragecapacities', 'nodes'],
   uses: ['persistentvolumes', 'events'],
   words: {
-    summary: (f) =>
-      `${listed(f.pods)} cannot be placed: no place that fits has room for a volume of ${f.requested} of class ${f.className}${f.largest === undefined ? ', as its driver publishes no room at all' : `; the largest is ${f.largest}`}.`,
-    explanation: (f) =>
-      `The driver of class ${f.className} publishes its free room, and the scheduler believes it: ${listed(f.claims)} ${f.claims.length === 1 ? 'is' : 'are'} not even tried, so no event of the provisioner tells. CPU, memory and quotas have nothing to do with it. The pod is placed by itself as soon as room is published.`,
+    summary: (f) => {
+      const names = listed(f.pods);
+      return f.largest === undefined
+        ? {
+            en: en`${names} cannot be placed: no place that fits has room for a volume of ${f.requested} of class ${f.className}, as its driver publishes no room at all.`,
+            zh: zh`${names} 无法调度：合适的位置都没有容量可容纳存储类 ${f.className} 的一个卷（${f.requested}），因为它的驱动根本没有发布容量。`,
+          }
+        : {
+            en: en`${names} cannot be placed: no place that fits has room for a volume of ${f.requested} of class ${f.className}; the largest is ${f.largest}.`,
+            zh: zh`${names} 无法调度：合适的位置都没有容量可容纳存储类 ${f.className} 的一个卷（${f.requested}）；最大只能是 ${f.largest}。`,
+          };
+    },
+    explanation: (f) => ({
+      en: en`The driver of class ${f.className} publishes its free room, and the scheduler believes it: ${listed(f.claims)} ${plural(f.claims.length, 'is', 'are')} not even tried, so no event of the provisioner tells. CPU, memory and quotas have nothing to do with it. The pod is placed by itself as soon as room is published.`,
+      zh: zh`存储类 ${f.className} 的驱动会发布剩余容量，调度器以此为准：${listed(f.claims)} 根本不会被尝试制备，因此没有制备器的事件可查。这与 CPU、内存和配额无关。一旦发布了足够的容量，Pod 就会自动被调度。`,
+    }),
   },
   doc: {
     meaning:
@@ -92,7 +105,7 @@ function toFinding(found: readonly [Shortage, ...Shortage[]], cluster: Cluster):
     facts: {
       className: storageClass.name,
       claims: claims.map(nameOf),
-      requested: claim.requested ?? 'unknown size',
+      requested: claim.requested ?? { en: 'unknown size', zh: '未知大小' },
       pods: pods.map((pod) => pod.name),
       largest: capacities.map(sizeOf).toSorted((a, b) => (bytesOf(b) ?? 0) - (bytesOf(a) ?? 0))[0],
     },
@@ -116,15 +129,16 @@ function evidenceOf(
   const driver = cluster.findCsiDriver(storageClass.provisioner);
   return [
     ...few(claims).map((claim) =>
-      fact(claim, 'spec.resources.requests.storage', claim.requested, 'so much the volume must have'),
+      fact(claim, 'spec.resources.requests.storage', claim.requested, {
+        en: 'so much the volume must have',
+        zh: '卷必须有这么大',
+      }),
     ),
     ...few(capacities).map((capacity) =>
-      fact(
-        capacity,
-        capacity.maximumVolumeSize === undefined ? 'capacity' : 'maximumVolumeSize',
-        sizeOf(capacity),
-        'so much the driver can still make there',
-      ),
+      fact(capacity, capacity.maximumVolumeSize === undefined ? 'capacity' : 'maximumVolumeSize', sizeOf(capacity), {
+        en: 'so much the driver can still make there',
+        zh: '驱动在那里还能制备这么大的卷',
+      }),
     ),
     ...(driver
       ? [
@@ -133,19 +147,22 @@ function evidenceOf(
             'spec.storageCapacity',
             driver.storageCapacity,
             capacities.length === 0
-              ? 'the scheduler goes by published room, and none is published for the nodes that fit'
-              : 'the scheduler goes by published room',
+              ? {
+                  en: 'the scheduler goes by published room, and none is published for the nodes that fit',
+                  zh: '调度器以发布的容量为准，而合适的节点没有发布任何容量',
+                }
+              : { en: 'the scheduler goes by published room', zh: '调度器以发布的容量为准' },
           ),
         ]
       : []),
-    ...few(nodes, 3).map((node) => fact(node, 'metadata.name', node.name, 'would fit the pod otherwise')),
+    ...few(nodes, 3).map((node) =>
+      fact(node, 'metadata.name', node.name, { en: 'would fit the pod otherwise', zh: '在其他方面适合这个 Pod' }),
+    ),
     ...few(pods).map((pod) =>
-      fact(
-        pod,
-        'status.conditions[PodScheduled].status',
-        'False',
-        `has had no node for ${duration(unscheduledMs(pod, cluster.now))}`,
-      ),
+      fact(pod, 'status.conditions[PodScheduled].status', 'False', {
+        en: en`has had no node for ${duration(unscheduledMs(pod, cluster.now))}`,
+        zh: zh`未分配到节点已有 ${duration(unscheduledMs(pod, cluster.now))}`,
+      }),
     ),
   ];
 }
@@ -153,14 +170,20 @@ function evidenceOf(
 function manualFor(className: string): readonly ManualStep[] {
   return [
     {
-      says: 'Look how much room each place has.',
+      says: { en: 'Look how much room each place has.', zh: '请查看各处还有多少容量。' },
       command: 'kubectl get csistoragecapacities -A',
     },
     {
-      says: `Free space in the pool behind class ${className}, or extend it; the pod is then placed by itself.`,
+      says: {
+        en: en`Free space in the pool behind class ${className}, or extend it; the pod is then placed by itself.`,
+        zh: zh`请在存储类 ${className} 背后的存储池中释放空间，或将其扩容；之后 Pod 会自动被调度。`,
+      },
     },
     {
-      says: 'If the claim asks for more than it needs, make it anew with less: a claim that is not bound holds no data.',
+      says: {
+        en: 'If the claim asks for more than it needs, make it anew with less: a claim that is not bound holds no data.',
+        zh: '如果申领请求的容量超出了需要，请以较小的容量重新创建：未绑定的申领没有数据。',
+      },
     },
   ];
 }

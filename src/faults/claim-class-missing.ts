@@ -10,7 +10,6 @@ import {
   missingClass,
   nameOf,
   shellWord,
-  some,
   unscheduledUsers,
   usableClasses,
   withCount,
@@ -20,14 +19,14 @@ import { defineFault, type FindingDraft, fact } from '../domain/fault.ts';
 import type { Claim } from '../domain/objects.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { recreatePendingClaim } from '../remediations/recreate-pending-claim.ts';
 
 interface Facts {
   readonly claims: readonly string[];
   /** Empty: the claim asks for a static volume without a class. */
   readonly className: string;
-  readonly waitedFor: string;
+  readonly waitedFor: Text;
   readonly near: readonly string[];
 }
 
@@ -44,14 +43,35 @@ export const claimClassMissing = defineFault<'claim-class-missing', Facts>({
   words: {
     summary: (f) =>
       f.className === ''
-        ? `${some(f.claims, 'Claim')} asks for a volume without a class (storageClassName ""), and none is Available.`
-        : `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'asks' : 'ask'} for the class ${f.className}, which does not exist.`,
+        ? {
+            en: en`${named(f.claims, 'Claim')} asks for a volume without a class (storageClassName ""), and none is Available.`,
+            zh: zh`${named(f.claims, 'Claim')} 要求没有存储类的卷（storageClassName 为 ""），但没有处于 Available 状态的这种卷。`,
+          }
+        : {
+            en: en`${named(f.claims, 'Claim')} ${plural(f.claims.length, 'asks', 'ask')} for the class ${f.className}, which does not exist.`,
+            zh: zh`${named(f.claims, 'Claim')} 指定了存储类 ${f.className}，但它不存在。`,
+          },
     explanation: (f) => {
-      const wait = `Pending for ${f.waitedFor}; nothing will be provisioned.`;
-      if (f.className === '')
-        return `${wait} The empty name switches dynamic provisioning off for this claim, and the default class is not applied to it either. Only a classless volume made by hand would bind.`;
-      const near = f.near.length > 0 ? ` Nearly the same name: ${f.near.join(', ')}.` : '';
-      return `${wait} Making another class the default does not help a claim that names one.${near}`;
+      const wait = {
+        en: en`Pending for ${f.waitedFor}; nothing will be provisioned.`,
+        zh: zh`处于 Pending 已有 ${f.waitedFor}；不会制备任何卷。`,
+      };
+      if (f.className === '') {
+        return sentences(wait, {
+          en: 'The empty name switches dynamic provisioning off for this claim, and the default class is not applied to it either. Only a classless volume made by hand would bind.',
+          zh: '空名称会关闭这个申领的动态制备，默认存储类也不会应用于它。只有手动创建的没有存储类的卷才能与之绑定。',
+        });
+      }
+      return sentences(
+        wait,
+        {
+          en: 'Making another class the default does not help a claim that names one.',
+          zh: '对于指定了存储类的申领，将其他存储类设为默认没有用。',
+        },
+        f.near.length > 0
+          ? { en: en`Nearly the same name: ${f.near.join(', ')}.`, zh: zh`名称相近的有：${f.near.join('、')}。` }
+          : undefined,
+      );
     },
   },
   doc: {
@@ -108,14 +128,19 @@ function toFinding(group: readonly [Claim, ...Claim[]], cluster: Cluster): Findi
         claim,
         'claims',
         group.map((item) =>
-          fact(item, 'status.phase', item.phase, `waiting for ${duration(cluster.now - item.createdAt)}`),
+          fact(item, 'status.phase', item.phase, {
+            en: en`waiting for ${duration(cluster.now - item.createdAt)}`,
+            zh: zh`已等待 ${duration(cluster.now - item.createdAt)}`,
+          }),
         ),
-        'claims name the class',
+        { en: 'claims name the class', zh: '指定该存储类的申领' },
       ),
       classesEvidence(
         claim,
         cluster,
-        className === '' ? 'the empty name means static volumes only' : 'the class that it names is not there',
+        className === ''
+          ? { en: 'the empty name means static volumes only', zh: '空名称表示只使用静态卷' }
+          : { en: 'the class that it names is not there', zh: '它所指定的存储类不存在' },
       ),
       ...(className === '' ? [] : [missingClass(className)]),
     ],
@@ -130,19 +155,34 @@ function toFinding(group: readonly [Claim, ...Claim[]], cluster: Cluster): Findi
       ),
     ),
     manual: [
-      { says: 'See which classes there are, and which is the default.', command: 'kubectl get storageclass' },
       {
-        says: 'Correct the name where the claim is written: chart values, operator resource, volumeClaimTemplates. Otherwise it comes back.',
+        says: {
+          en: 'See which classes there are, and which is the default.',
+          zh: '请查看有哪些存储类，以及哪个是默认存储类。',
+        },
+        command: 'kubectl get storageclass',
+      },
+      {
+        says: {
+          en: 'Correct the name where the claim is written: chart values, operator resource, volumeClaimTemplates. Otherwise it comes back.',
+          zh: '请在定义申领的地方改正名称：Chart 的 values、Operator 的资源、volumeClaimTemplates。否则问题会再次出现。',
+        },
       },
       ...(className === ''
         ? [
             {
-              says: 'If a static volume was meant, make a PersistentVolume without a class that fits the claim in size and access modes.',
+              says: {
+                en: 'If a static volume was meant, make a PersistentVolume without a class that fits the claim in size and access modes.',
+                zh: '如果本意是使用静态卷，请创建一个没有存储类的 PersistentVolume，其大小和访问模式要与申领相符。',
+              },
             },
           ]
         : [
             {
-              says: `If several manifests expect the name, make a class called ${className} with the parameters of the one that was meant. Claims that wait for it are then served.`,
+              says: {
+                en: en`If several manifests expect the name, make a class called ${className} with the parameters of the one that was meant. Claims that wait for it are then served.`,
+                zh: zh`如果有多个清单使用这个名称，请创建名为 ${className} 的存储类，参数与本意所指的存储类相同。之后等待它的申领就会得到满足。`,
+              },
               command: `kubectl get storageclass ${classes[0] ? `${shellWord(classes[0].name)} ` : ''}-o yaml`,
             },
           ]),

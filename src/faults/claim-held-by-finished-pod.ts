@@ -1,30 +1,27 @@
 import {
   deletionEvidence,
-  type Fate,
   FRESH_MS,
-  fateInWords,
-  fateOf,
   groupsOf,
   type HeldClaim,
   heldClaims,
   keepDataByHand,
-  longestDeletion,
   nameOf,
   rebindAllByHand,
   refsOfHeld,
   refuseUncovered,
   shellWord,
-  some,
   sufferersOfHeld,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
+import { type Fate, fateInWords, fateOf, longestDeletion } from '../domain/fate.ts';
 import { defineFault, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Pod } from '../domain/objects.ts';
 import { deletingForMs, isDeleting, isFinished } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { deleteFinishedPod } from '../remediations/delete-finished-pod.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
@@ -37,7 +34,7 @@ interface Held extends HeldClaim {
 interface Facts {
   readonly claims: readonly string[];
   readonly pods: readonly string[];
-  readonly downFor: string;
+  readonly downFor: Text;
   readonly fate: Fate;
   readonly isProgress: boolean;
 }
@@ -53,12 +50,20 @@ export const claimHeldByFinishedPod = defineFault<'claim-held-by-finished-pod', 
   rank: 6,
   needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes'],
   words: {
-    summary: (f) =>
-      `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'was' : 'were'} deleted ${f.downFor} ago, and only finished ${some(f.pods, 'pod')} still ${f.pods.length === 1 ? 'holds' : 'hold'} ${f.claims.length === 1 ? 'it' : 'them'}.`,
+    summary: (f) => ({
+      en: en`${named(f.claims, 'Claim')} ${plural(f.claims.length, 'was', 'were')} deleted ${f.downFor} ago, and only finished ${named(f.pods, 'pod')} still ${plural(f.pods.length, 'holds', 'hold')} ${plural(f.claims.length, 'it', 'them')}.`,
+      zh: zh`${named(f.claims, 'Claim')} 在 ${f.downFor}前被删除，但仍被已结束的 ${named(f.pods, 'pod')} 占用。`,
+    }),
     explanation: (f) =>
       f.isProgress
-        ? `The deletion has only just been asked for. ${fateInWords(f.fate)}`
-        : `A finished pod object references the claim until somebody deletes the object; nothing does so by itself. ${fateInWords(f.fate)}`,
+        ? sentences({ en: 'The deletion has only just been asked for.', zh: '删除请求刚刚发出。' }, fateInWords(f.fate))
+        : sentences(
+            {
+              en: 'A finished pod object references the claim until somebody deletes the object; nothing does so by itself.',
+              zh: '已结束的 Pod 对象会一直引用申领，直到有人删除该对象；它不会自行消失。',
+            },
+            fateInWords(f.fate),
+          ),
   },
   doc: {
     meaning:
@@ -121,14 +126,12 @@ function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): Finding
         claim,
         'pods',
         finished.map((pod) =>
-          fact(
-            pod,
-            'status.phase',
-            pod.phase,
-            `its object still references the claim and was given node ${pod.nodeName ?? ''}`,
-          ),
+          fact(pod, 'status.phase', pod.phase, {
+            en: en`its object still references the claim and was given node ${pod.nodeName}`,
+            zh: zh`它的对象仍引用这个申领，并曾分配到节点 ${pod.nodeName}`,
+          }),
         ),
-        'finished pods hold the claim',
+        { en: 'finished pods hold the claim', zh: '占用该申领的已结束的 Pod' },
       ),
     ],
     progressSeconds:
@@ -156,13 +159,22 @@ function manualFor(group: readonly [Held, ...Held[]], cluster: Cluster): readonl
   return [
     ...keepDataByHand(group),
     {
-      says: 'Look at every pod of the namespace, whatever its phase.',
+      says: {
+        en: 'Look at every pod of the namespace, whatever its phase.',
+        zh: '请查看该名字空间中的所有 Pod，无论处于什么阶段。',
+      },
       command: `kubectl get pods -n ${shellWord(claim.namespace ?? '')} -o wide`,
     },
     ...(first
       ? [
           {
-            says: `When the data is kept, or its owner agrees that it goes, delete the finished pods (or their Job). ${fateInWords(fateOf(group))}`,
+            says: sentences(
+              {
+                en: 'When the data is kept, or its owner agrees that it goes, delete the finished pods (or their Job).',
+                zh: '在数据已保住，或数据负责人同意销毁之后，请删除已结束的 Pod（或它们的 Job）。',
+              },
+              fateInWords(fateOf(group)),
+            ),
             command: `kubectl delete pod -n ${shellWord(first.namespace ?? '')} ${finished
               .slice(0, 5)
               .map((pod) => shellWord(pod.name))

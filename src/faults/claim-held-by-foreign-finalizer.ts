@@ -2,28 +2,24 @@ import {
   deletingClaims,
   deletionEvidence,
   dropFinalizerCommand,
-  type Fate,
-  fateInWords,
-  fateOf,
   getCommand,
   groupsOf,
   type HeldClaim,
   isControllerManagerStale,
   keepDataByHand,
-  longestDeletion,
   nameOf,
   OWNER_GRACE_MS,
   PVC_PROTECTION,
   rebindAllByHand,
   refsOfHeld,
   refuseUncovered,
-  some,
   sufferersOfHeld,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
 import { type AnyWorkload, type Cluster, couldNotRead } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
+import { type Fate, fateInWords, fateOf, longestDeletion } from '../domain/fate.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { ObjectMeta } from '../domain/objects.ts';
 import { deletingForMs } from '../domain/pod.ts';
@@ -31,6 +27,7 @@ import type { Ref } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { CLONE_SOURCE, SNAPSHOT_SOURCE } from '../domain/snapshot.ts';
+import { en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 import { isForeign, isGarbageCollectors } from '../remediations/rules/finalizers.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
@@ -49,7 +46,7 @@ interface Facts {
   readonly dependents: readonly string[];
   readonly isCollector: boolean;
   readonly owner: string | undefined;
-  readonly deletedFor: string;
+  readonly deletedFor: Text;
   readonly fate: Fate;
   readonly isProgress: boolean;
 }
@@ -67,22 +64,58 @@ export const claimHeldByForeignFinalizer = defineFault<'claim-held-by-foreign-fi
   words: {
     summary: (f) =>
       f.isCollector
-        ? `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'was' : 'were'} deleted ${f.deletedFor} ago and ${f.claims.length === 1 ? 'waits' : 'wait'} for the garbage collector (${f.finalizers.join(', ')}).`
-        : `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'was' : 'were'} deleted ${f.deletedFor} ago; what keeps ${f.claims.length === 1 ? 'it' : 'them'} is ${some(f.finalizers, 'finalizer')}, which is not Kubernetes' own.`,
+        ? {
+            en: en`${named(f.claims, 'Claim')} ${plural(f.claims.length, 'was', 'were')} deleted ${f.deletedFor} ago and ${plural(f.claims.length, 'waits', 'wait')} for the garbage collector (${f.finalizers.join(', ')}).`,
+            zh: zh`${named(f.claims, 'Claim')} 在 ${f.deletedFor}前被删除，正在等待垃圾收集器（${f.finalizers.join('、')}）。`,
+          }
+        : {
+            en: en`${named(f.claims, 'Claim')} ${plural(f.claims.length, 'was', 'were')} deleted ${f.deletedFor} ago; what keeps ${plural(f.claims.length, 'it', 'them')} is ${named(f.finalizers, 'finalizer')}, which is not Kubernetes' own.`,
+            zh: zh`${named(f.claims, 'Claim')} 在 ${f.deletedFor}前被删除；使其保留的是 ${named(f.finalizers, 'finalizer')}，它不是 Kubernetes 自己的。`,
+          },
     explanation: (f) => {
-      if (f.isProgress) return `Its owner may still remove it. ${fateInWords(f.fate)}`;
+      if (f.isProgress)
+        return sentences(
+          { en: 'Its owner may still remove it.', zh: '负责它的组件仍可能将其移除。' },
+          fateInWords(f.fate),
+        );
       if (f.isCollector) {
         const on =
           f.dependents.length > 0
-            ? `It goes when what depends on it is gone: ${some(f.dependents, 'object')}.`
-            : 'What it waits for was not among what was read; look for objects whose ownerReferences name the claim.';
-        return `The deletion was asked for in the foreground, or with orphaning. ${on} ${fateInWords(f.fate)}`;
+            ? {
+                en: en`It goes when what depends on it is gone: ${named(f.dependents, 'object')}.`,
+                zh: zh`等依赖它的对象消失后，它就会消失：${named(f.dependents, 'object')}。`,
+              }
+            : {
+                en: 'What it waits for was not among what was read; look for objects whose ownerReferences name the claim.',
+                zh: '它所等待的对象不在已读取的范围内；请查找 ownerReferences 指向这个申领的对象。',
+              };
+        return sentences(
+          {
+            en: 'The deletion was asked for in the foreground, or with orphaning.',
+            zh: '该删除请求采用了前台删除或孤立依赖的方式。',
+          },
+          on,
+          fateInWords(f.fate),
+        );
       }
       const owner =
         f.owner === undefined
-          ? 'No workload that was read names it, which does not prove that its owner is gone.'
-          : `${f.owner} names it and is probably its owner: heal that, and it finishes its work.`;
-      return `No pod, snapshot or clone holds the claim; only the owner of that finalizer can say that its work is done. ${owner} ${fateInWords(f.fate)}`;
+          ? {
+              en: 'No workload that was read names it, which does not prove that its owner is gone.',
+              zh: '已读取的工作负载中没有一个提到它，但这并不能证明负责它的组件已不存在。',
+            }
+          : {
+              en: en`${f.owner} names it and is probably its owner: heal that, and it finishes its work.`,
+              zh: zh`${f.owner} 提到了它，很可能就是负责它的组件：修好它，它就会完成自己的工作。`,
+            };
+      return sentences(
+        {
+          en: 'No pod, snapshot or clone holds the claim; only the owner of that finalizer can say that its work is done.',
+          zh: '没有 Pod、快照或克隆占用这个申领；只有负责该 Finalizer 的组件才能确认它的工作已完成。',
+        },
+        owner,
+        fateInWords(f.fate),
+      );
     },
   },
   doc: {
@@ -232,34 +265,38 @@ function evidenceOf(
   const [{ claim, foreign }] = group;
   return [
     ...deletionEvidence(group.slice(0, 5), cluster.now),
-    fact(claim, 'pods', 0, 'no scheduled pod holds the claim, and no snapshot or clone is being made of it'),
+    fact(claim, 'pods', 0, {
+      en: 'no scheduled pod holds the claim, and no snapshot or clone is being made of it',
+      zh: '没有已调度的 Pod 占用这个申领，也没有正在以它为来源创建的快照或克隆',
+    }),
     ...group
       .filter((item) => item.claim.volumeName === undefined)
       .slice(0, 5)
-      .map((item) => fact(item.claim, 'spec.volumeName', 'absent', 'never bound: no data is at stake')),
+      .map((item) =>
+        fact(item.claim, 'spec.volumeName', 'absent', {
+          en: 'never bound: no data is at stake',
+          zh: '从未绑定：不涉及数据',
+        }),
+      ),
     ...withCount(
       claim,
       'dependents',
       group.flatMap((item) =>
         item.dependents.map((object) =>
-          fact(
-            object,
-            'metadata.ownerReferences',
-            item.claim.uid,
-            'depends on the claim, which waits until it is gone',
-          ),
+          fact(object, 'metadata.ownerReferences', item.claim.uid, {
+            en: 'depends on the claim, which waits until it is gone',
+            zh: '依赖这个申领；申领在等它消失',
+          }),
         ),
       ),
-      'objects depend on the claim',
+      { en: 'objects depend on the claim', zh: '依赖该申领的对象' },
     ),
     ...(owner && foreign.length > 0
       ? [
-          fact(
-            owner,
-            'status.readyReplicas',
-            owner.readyReplicas,
-            `names the finalizer's domain and is probably its owner; ${owner.replicas} are wanted`,
-          ),
+          fact(owner, 'status.readyReplicas', owner.readyReplicas, {
+            en: en`names the finalizer's domain and is probably its owner; ${owner.replicas} are wanted`,
+            zh: zh`提到了该 Finalizer 的域名，很可能就是负责它的组件；期望 ${owner.replicas} 个副本`,
+          }),
         ]
       : []),
   ];
@@ -274,21 +311,41 @@ function manualFor(group: readonly [Held, ...Held[]], cluster: Cluster): readonl
       ...keepDataByHand(group),
       {
         says: dependent
-          ? `See why ${dependent.ref.kind} ${nameOf(dependent)} is not gone: the claim goes after it.`
-          : 'Find the objects whose ownerReferences name the claim, and see why they are not gone.',
+          ? {
+              en: en`See why ${dependent.ref.kind} ${nameOf(dependent)} is not gone: the claim goes after it.`,
+              zh: zh`请查明 ${dependent.ref.kind} ${nameOf(dependent)} 为什么还没有消失：申领会在它之后消失。`,
+            }
+          : {
+              en: 'Find the objects whose ownerReferences name the claim, and see why they are not gone.',
+              zh: '请找出 ownerReferences 指向这个申领的对象，并查明它们为什么还没有消失。',
+            },
         command: getCommand('pvc', claim),
       },
-      { says: 'Leave the finalizer of the garbage collector alone: it goes by itself.' },
+      {
+        says: {
+          en: 'Leave the finalizer of the garbage collector alone: it goes by itself.',
+          zh: '不要动垃圾收集器的 Finalizer：它会自行消失。',
+        },
+      },
     ];
   }
   return [
     ...keepDataByHand(group),
     {
-      says: `Find out who owns ${finalizer} and whether it still runs. Repair or reinstall it, so that it finishes its work.`,
+      says: {
+        en: en`Find out who owns ${finalizer} and whether it still runs. Repair or reinstall it, so that it finishes its work.`,
+        zh: zh`请查明 ${finalizer} 属于谁，以及它是否仍在运行。请修复或重新安装它，让它完成自己的工作。`,
+      },
       command: `kubectl get deployments,statefulsets,daemonsets -A -o wide`,
     },
     {
-      says: `Only when the owner is gone for good, and the data is kept or its owner agrees that it goes, remove this one finalizer. ${fateInWords(fateOf(group))}`,
+      says: sentences(
+        {
+          en: 'Only when the owner is gone for good, and the data is kept or its owner agrees that it goes, remove this one finalizer.',
+          zh: '只有当负责的组件已永久不存在，并且数据已保住或数据负责人同意销毁时，才移除这一个 Finalizer。',
+        },
+        fateInWords(fateOf(group)),
+      ),
       command: dropFinalizerCommand('pvc', claim, finalizer),
     },
     ...rebindAllByHand(group, cluster),

@@ -2,9 +2,6 @@ import {
   deletionEvidence,
   deletionTimestampOf,
   dropFinalizerCommand,
-  type Fate,
-  fateInWords,
-  fateOf,
   getCommand,
   groupsOf,
   type HeldClaim,
@@ -19,20 +16,20 @@ import {
   rebindAllByHand,
   refsOfHeld,
   refuseUnjudged,
-  some,
   sufferersOfHeld,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
+import { type Fate, fateInWords, fateOf } from '../domain/fate.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Pod } from '../domain/objects.ts';
 import { deletingForMs, isFinished } from '../domain/pod.ts';
 import { describeRef } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
@@ -48,7 +45,7 @@ interface Facts {
   readonly finalizers: readonly string[];
   /** Who should remove them, as far as it is known to be gone. */
   readonly missing: readonly string[];
-  readonly deletedFor: string;
+  readonly deletedFor: Text;
   readonly fate: Fate;
   readonly isProgress: boolean;
 }
@@ -64,15 +61,35 @@ export const claimHeldByPodFinalizer = defineFault<'claim-held-by-pod-finalizer'
   needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes'],
   uses: ['jobs', 'replicasets', 'statefulsets', 'daemonsets', 'deployments'],
   words: {
-    summary: (f) =>
-      `${some(f.claims, 'Claim')} cannot go: ${some(f.pods, 'pod')} ${f.pods.length === 1 ? 'has' : 'have'} ended but ${f.pods.length === 1 ? 'is' : 'are'} kept by ${some(f.finalizers, 'finalizer')}.`,
+    summary: (f) => ({
+      en: en`${named(f.claims, 'Claim')} cannot go: ${named(f.pods, 'pod')} ${plural(f.pods.length, 'has', 'have')} ended but ${plural(f.pods.length, 'is', 'are')} kept by ${named(f.finalizers, 'finalizer')}.`,
+      zh: zh`${named(f.claims, 'Claim')} 无法删除：${named(f.pods, 'pod')} 已结束，却因 ${named(f.finalizers, 'finalizer')} 而保留。`,
+    }),
     explanation: (f) => {
-      if (f.isProgress) return `The owner of the finalizer may still remove it. ${fateInWords(f.fate)}`;
+      if (f.isProgress)
+        return sentences(
+          { en: 'The owner of the finalizer may still remove it.', zh: '负责该 Finalizer 的组件仍可能将其移除。' },
+          fateInWords(f.fate),
+        );
       const who =
         f.missing.length > 0
-          ? `What should remove the finalizer does not exist any more: ${f.missing.join(', ')}.`
-          : 'Whether somebody will still remove the finalizer cannot be seen from here.';
-      return `The pod was deleted ${f.deletedFor} ago and all its containers have ended, so nothing is left to unmount; only its object is left, and it still references the claim. ${who} Once the pod object is gone the claim goes. ${fateInWords(f.fate)}`;
+          ? {
+              en: en`What should remove the finalizer does not exist any more: ${f.missing.join(', ')}.`,
+              zh: zh`本应移除该 Finalizer 的对象已不存在：${f.missing.join('、')}。`,
+            }
+          : {
+              en: 'Whether somebody will still remove the finalizer cannot be seen from here.',
+              zh: '从这里看不出是否还会有组件来移除该 Finalizer。',
+            };
+      return sentences(
+        {
+          en: en`The pod was deleted ${f.deletedFor} ago and all its containers have ended, so nothing is left to unmount; only its object is left, and it still references the claim.`,
+          zh: zh`该 Pod 在 ${f.deletedFor}前被删除，它的所有容器都已结束，因此没有需要卸载的卷；只剩下它的对象，而该对象仍引用这个申领。`,
+        },
+        who,
+        { en: 'Once the pod object is gone the claim goes.', zh: 'Pod 对象消失后，申领也会随之消失。' },
+        fateInWords(f.fate),
+      );
     },
   },
   doc: {
@@ -182,10 +199,18 @@ function evidenceOf(group: readonly [Held, ...Held[]], cluster: Cluster): readon
           pod,
           'metadata.finalizers',
           [...pod.finalizers],
-          `deleted ${duration(deletingForMs(pod, cluster.now))} ago (${deletionTimestampOf(pod)}) and ${isFinished(pod) ? `finished (${pod.phase})` : 'every container has ended'}: only these keep the object`,
+          isFinished(pod)
+            ? {
+                en: en`deleted ${duration(deletingForMs(pod, cluster.now))} ago (${deletionTimestampOf(pod)}) and finished (${pod.phase}): only these keep the object`,
+                zh: zh`${duration(deletingForMs(pod, cluster.now))}前被删除（${deletionTimestampOf(pod)}），并已结束（${pod.phase}）：只有这些 Finalizer 使该对象保留`,
+              }
+            : {
+                en: en`deleted ${duration(deletingForMs(pod, cluster.now))} ago (${deletionTimestampOf(pod)}) and every container has ended: only these keep the object`,
+                zh: zh`${duration(deletingForMs(pod, cluster.now))}前被删除（${deletionTimestampOf(pod)}），所有容器都已结束：只有这些 Finalizer 使该对象保留`,
+              },
         ),
       ),
-      'pods hold the claim',
+      { en: 'pods hold the claim', zh: '占用该申领的 Pod' },
     ),
     ...kept.slice(0, 5).flatMap((pod) => keeperEvidence(pod, cluster)),
   ];
@@ -194,14 +219,17 @@ function evidenceOf(group: readonly [Held, ...Held[]], cluster: Cluster): readon
 function keeperEvidence(pod: Pod, cluster: Cluster): readonly Evidence[] {
   const keeper = keeperOf(pod, cluster);
   if (keeper.state === 'missing')
-    return [absent(keeper.ref, `owns pod ${pod.name} and should remove its finalizer, but does not exist any more`)];
+    return [
+      absent(keeper.ref, {
+        en: en`owns pod ${pod.name} and should remove its finalizer, but does not exist any more`,
+        zh: zh`它是 Pod ${pod.name} 的属主，本应移除其 Finalizer，但已不存在`,
+      }),
+    ];
   return [
-    fact(
-      pod,
-      'metadata.ownerReferences',
-      keeper.ref ? describeRef(keeper.ref) : 'none',
-      'whether that still removes the finalizer could not be seen',
-    ),
+    fact(pod, 'metadata.ownerReferences', keeper.ref ? describeRef(keeper.ref) : 'none', {
+      en: 'whether that still removes the finalizer could not be seen',
+      zh: '看不出它是否还会移除该 Finalizer',
+    }),
   ];
 }
 
@@ -211,15 +239,31 @@ function manualFor(group: readonly [Held, ...Held[]], cluster: Cluster): readonl
   const isMissing = first !== undefined && keeperOf(first, cluster).state === 'missing';
   return [
     ...keepDataByHand(group),
-    ...(first ? [{ says: 'Look at the finalizers and the owner of the pod.', command: getCommand('pod', first) }] : []),
+    ...(first
+      ? [
+          {
+            says: { en: 'Look at the finalizers and the owner of the pod.', zh: '请查看该 Pod 的 Finalizer 和属主。' },
+            command: getCommand('pod', first),
+          },
+        ]
+      : []),
     {
-      says: 'Find out whether the owner of the finalizer still runs; if it does, heal it, and the pod goes by itself.',
+      says: {
+        en: 'Find out whether the owner of the finalizer still runs; if it does, heal it, and the pod goes by itself.',
+        zh: '请查明负责该 Finalizer 的组件是否仍在运行；如果是，请修好它，Pod 就会自行消失。',
+      },
     },
     ...(isMissing
       ? ownFinalizersOf(first)
           .slice(0, 1)
           .map((finalizer) => ({
-            says: `When the owner is gone for good, and the data is kept or its owner agrees that it goes, remove this one finalizer from the pod. ${fateInWords(fateOf(group))}`,
+            says: sentences(
+              {
+                en: 'When the owner is gone for good, and the data is kept or its owner agrees that it goes, remove this one finalizer from the pod.',
+                zh: '当负责的组件已永久不存在，并且数据已保住或数据负责人同意销毁时，从该 Pod 上移除这一个 Finalizer。',
+              },
+              fateInWords(fateOf(group)),
+            ),
             command: dropFinalizerCommand('pod', first, finalizer),
           }))
       : []),

@@ -1,9 +1,6 @@
 import {
   deletionEvidence,
   deletionTimestampOf,
-  type Fate,
-  fateInWords,
-  fateOf,
   groupsOf,
   type HeldClaim,
   heldClaims,
@@ -14,20 +11,20 @@ import {
   refsOfHeld,
   refuseUnjudged,
   shellWord,
-  some,
   unscheduledUsersOf,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
 import type { Cluster, NodeState } from '../domain/cluster.ts';
+import { type Fate, fateInWords, fateOf } from '../domain/fate.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Pod } from '../domain/objects.ts';
 import { deletingForMs, graceMs, isBeyondGrace, isDeleting, isFinished } from '../domain/pod.ts';
 import { missingRef, type Ref } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { textIn } from '../domain/text.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, named, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
 import { forceDeletePod } from '../remediations/force-delete-pod.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
@@ -47,7 +44,7 @@ interface Facts {
   readonly nodes: readonly string[];
   readonly states: readonly NodeState[];
   readonly fate: Fate;
-  readonly alive: string | undefined;
+  readonly alive: Sentence | undefined;
   readonly isProgress: boolean;
 }
 
@@ -62,13 +59,34 @@ export const claimHeldByPodNodeDown = defineFault<'claim-held-by-pod-node-down',
   needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'nodes', 'leases', 'volumeattachments'],
   uses: ['events'],
   words: {
-    summary: (f) =>
-      `${some(f.claims, 'Claim')} cannot go: ${some(f.pods, 'pod')} ${f.pods.length === 1 ? 'holds' : 'hold'} ${f.claims.length === 1 ? 'it' : 'them'} on ${some(f.nodes, 'node')}, ${stateInWords(f.states)}.`,
+    summary: (f) => ({
+      en: en`${named(f.claims, 'Claim')} cannot go: ${named(f.pods, 'pod')} ${plural(f.pods.length, 'holds', 'hold')} ${plural(f.claims.length, 'it', 'them')} on ${named(f.nodes, 'node')}, ${stateInWords(f.states)}.`,
+      zh: zh`${named(f.claims, 'Claim')} 无法删除：它被${named(f.nodes, 'node')} 上的 ${named(f.pods, 'pod')} 占用，而${stateInWords(f.states)}。`,
+    }),
     explanation: (f) => {
-      if (f.isProgress) return `Kubernetes is still removing the pod by its own timers. ${fateInWords(f.fate)}`;
+      if (f.isProgress)
+        return sentences(
+          {
+            en: 'Kubernetes is still removing the pod by its own timers.',
+            zh: 'Kubernetes 仍在按自己的计时器移除该 Pod。',
+          },
+          fateInWords(f.fate),
+        );
       if (f.alive !== undefined)
-        return `There is a sign of life (${f.alive}), so the pod may still write. Heal the node: the pod then ends by itself. ${fateInWords(f.fate)}`;
-      return `Only the kubelet of ${some(f.nodes, 'node')} could report that the pod has ended. Nothing changes until the machine comes back, or somebody proves that it is off and tells Kubernetes so. ${fateInWords(f.fate)}`;
+        return sentences(
+          {
+            en: en`There is a sign of life (${f.alive}), so the pod may still write. Heal the node: the pod then ends by itself.`,
+            zh: zh`存在存活迹象（${f.alive}），因此该 Pod 可能仍在写入。请修好该节点：之后 Pod 会自行终止。`,
+          },
+          fateInWords(f.fate),
+        );
+      return sentences(
+        {
+          en: en`Only the kubelet of ${named(f.nodes, 'node')} could report that the pod has ended. Nothing changes until the machine comes back, or somebody proves that it is off and tells Kubernetes so.`,
+          zh: zh`只有${named(f.nodes, 'node')} 的 kubelet 才能报告 Pod 已终止。在机器恢复之前，或者在有人证明机器已关机并告知 Kubernetes 之前，情况不会有任何变化。`,
+        },
+        fateInWords(f.fate),
+      );
     },
   },
   doc: {
@@ -104,11 +122,15 @@ function groupKey({ nodes, solvesInMs }: Held): string {
   return [solvesInMs === undefined ? 'found' : 'progress', ...nodes].join('\n');
 }
 
-function stateInWords(states: readonly NodeState[]): string {
-  const verb = states.length === 1 ? 'does' : 'do';
-  if (states.every((state) => state === 'gone')) return `which ${verb} not exist any more`;
-  if (states.every((state) => state !== 'gone')) return `which ${states.length === 1 ? 'is' : 'are'} not Ready`;
-  return 'which are not Ready or do not exist any more';
+function stateInWords(states: readonly NodeState[]): Text {
+  const n = states.length;
+  if (states.every((state) => state === 'gone')) {
+    return { en: en`which ${plural(n, 'does', 'do')} not exist any more`, zh: '该节点已不存在' };
+  }
+  if (states.every((state) => state !== 'gone')) {
+    return { en: en`which ${plural(n, 'is', 'are')} not Ready`, zh: '该节点未就绪' };
+  }
+  return { en: 'which are not Ready or do not exist any more', zh: '这些节点未就绪或已不存在' };
 }
 
 /** Every pod must still have a chance, and the last one decides how long to wait. */
@@ -156,7 +178,7 @@ function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): Finding
       nodes,
       states: nodes.map((node) => cluster.nodeState(node)),
       fate: fateOf(group),
-      alive: alive[0] && textIn(alive[0].says, 'en'),
+      alive: alive[0]?.says,
       isProgress: solvesInMs !== undefined,
     },
     evidence: evidenceOf(group, dead, cluster),
@@ -204,7 +226,7 @@ function evidenceOf(group: readonly [Held, ...Held[]], dead: readonly Pod[], clu
   const [{ claim, nodes }] = group;
   return [
     ...deletionEvidence(group.slice(0, 5), cluster.now),
-    ...withCount(claim, 'pods', dead.map(deadFact), 'pods hold the claims'),
+    ...withCount(claim, 'pods', dead.map(deadFact), { en: 'pods hold the claims', zh: '占用这些申领的 Pod' }),
     ...nodes.slice(0, 5).flatMap((node) => nodeEvidence(node, cluster)),
   ];
 }
@@ -215,41 +237,44 @@ function nodeEvidence(name: string, cluster: Cluster): readonly Evidence[] {
   const life = sign && { object: sign.ref, path: sign.path, value: sign.value, says: sign.says };
   if (!node)
     return [
-      absent(nodeRef(name, cluster), 'the Node object is gone; that alone is no proof that the machine is off'),
+      absent(nodeRef(name, cluster), {
+        en: 'the Node object is gone; that alone is no proof that the machine is off',
+        zh: 'Node 对象已不存在；仅凭这一点不能证明机器已关机',
+      }),
       ...(life ? [life] : []),
     ];
   return [
-    fact(
-      node,
-      'status.conditions[Ready].status',
-      node.ready?.status ?? 'absent',
-      `the node has been not Ready for ${duration(cluster.notReadyForMs(name) ?? 0)}`,
-    ),
+    fact(node, 'status.conditions[Ready].status', node.ready?.status ?? 'absent', {
+      en: en`the node has been not Ready for ${duration(cluster.notReadyForMs(name) ?? 0)}`,
+      zh: zh`该节点未就绪已有 ${duration(cluster.notReadyForMs(name) ?? 0)}`,
+    }),
     life ??
-      fact(
-        node,
-        'status.conditions[Ready].reason',
-        node.ready?.reason ?? '',
-        'no sign of life was found; that is no proof that the machine is off',
-      ),
+      fact(node, 'status.conditions[Ready].reason', node.ready?.reason ?? '', {
+        en: 'no sign of life was found; that is no proof that the machine is off',
+        zh: '没有发现存活迹象；这并不能证明机器已关机',
+      }),
   ];
 }
 
 function deadFact(pod: Pod): Evidence {
   return isDeleting(pod)
-    ? fact(
-        pod,
-        'metadata.deletionTimestamp',
-        deletionTimestampOf(pod),
-        `deleted on node ${pod.nodeName ?? ''}; its object cannot go without the kubelet there`,
-      )
-    : fact(pod, 'spec.nodeName', pod.nodeName, 'nobody has deleted it; it still references the claim');
+    ? fact(pod, 'metadata.deletionTimestamp', deletionTimestampOf(pod), {
+        en: en`deleted on node ${pod.nodeName}; its object cannot go without the kubelet there`,
+        zh: zh`在节点 ${pod.nodeName} 上被删除；没有该节点的 kubelet，它的对象无法消失`,
+      })
+    : fact(pod, 'spec.nodeName', pod.nodeName, {
+        en: 'nobody has deleted it; it still references the claim',
+        zh: '没有人删除它；它仍引用这个申领',
+      });
 }
 
 function manualFor(group: readonly [Held, ...Held[]], isAlive: boolean, cluster: Cluster): readonly ManualStep[] {
   const existing = group[0].nodes.filter((node) => cluster.findNode(node));
-  const look = {
-    says: 'Look at the machine: cloud console, hypervisor or BMC. NotReady, or a missing Node object, does not say that it is off.',
+  const look: ManualStep = {
+    says: {
+      en: 'Look at the machine: cloud console, hypervisor or BMC. NotReady, or a missing Node object, does not say that it is off.',
+      zh: '请查看这台机器：云控制台、虚拟机管理程序或 BMC。NotReady 或 Node 对象缺失都不能说明它已关机。',
+    },
   };
   return [
     ...keepDataByHand(group),
@@ -258,8 +283,14 @@ function manualFor(group: readonly [Held, ...Held[]], isAlive: boolean, cluster:
       : { ...look, command: `kubectl describe node ${existing.slice(0, 5).map(shellWord).join(' ')}` },
     {
       says: isAlive
-        ? 'The machine runs: heal its kubelet or network, and the pod ends by itself. Do not force anything while it runs.'
-        : 'If the machine runs, heal its kubelet or network: the pod then ends by itself. If it is off and must stay off, power it off for good before anybody fences it.',
+        ? {
+            en: 'The machine runs: heal its kubelet or network, and the pod ends by itself. Do not force anything while it runs.',
+            zh: '机器在运行：请修好它的 kubelet 或网络，Pod 就会自行终止。机器运行期间，不要强制执行任何操作。',
+          }
+        : {
+            en: 'If the machine runs, heal its kubelet or network: the pod then ends by itself. If it is off and must stay off, power it off for good before anybody fences it.',
+            zh: '如果机器在运行，请修好它的 kubelet 或网络：之后 Pod 会自行终止。如果它已关机并且必须保持关机，请在任何人将其隔离之前彻底断电。',
+          },
     },
     ...rebindAllByHand(group, cluster),
   ];

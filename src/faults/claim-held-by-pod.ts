@@ -1,10 +1,7 @@
 import {
   deletionEvidence,
   deletionTimestampOf,
-  type Fate,
   FRESH_MS,
-  fateInWords,
-  fateOf,
   getCommand,
   groupsOf,
   type HeldClaim,
@@ -15,19 +12,20 @@ import {
   rebindAllByHand,
   refsOfHeld,
   refuseUnjudged,
-  some,
   sufferersOfHeld,
   unscheduledUsersOf,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
+import { type Fate, fateInWords, fateOf } from '../domain/fate.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Pod } from '../domain/objects.ts';
 import { deletingForMs, graceMs, isBeyondGrace, isDeleting, isFinished, isWaiting } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
 import { deletePod } from '../remediations/delete-pod.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
@@ -41,8 +39,8 @@ interface Held extends HeldClaim {
 interface Facts {
   readonly claims: readonly string[];
   readonly pods: readonly string[];
-  readonly node: string;
-  readonly downFor: string;
+  readonly node: Text;
+  readonly downFor: Text;
   readonly fate: Fate;
   readonly areLeaving: boolean;
   readonly isProgress: boolean;
@@ -60,12 +58,25 @@ export const claimHeldByPod = defineFault<'claim-held-by-pod', Facts>({
   needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'nodes'],
   uses: ['events'],
   words: {
-    summary: (f) =>
-      `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'was' : 'were'} deleted ${f.downFor} ago but ${f.claims.length === 1 ? 'is' : 'are'} still used by ${some(f.pods, 'pod')} on ${f.node}.`,
+    summary: (f) => ({
+      en: en`${named(f.claims, 'Claim')} ${plural(f.claims.length, 'was', 'were')} deleted ${f.downFor} ago but ${plural(f.claims.length, 'is', 'are')} still used by ${named(f.pods, 'pod')} on ${f.node}.`,
+      zh: zh`${named(f.claims, 'Claim')} 在 ${f.downFor}前被删除，但仍被${f.node} 上的 ${named(f.pods, 'pod')} 使用。`,
+    }),
     explanation: (f) => {
       if (f.isProgress)
-        return `${f.areLeaving ? 'The pod is ending; the claim goes after it.' : 'The deletion has only just been asked for.'} ${fateInWords(f.fate)}`;
-      return `Kubernetes waits until no pod object uses the claim, and will wait for ever; the deletion itself cannot be withdrawn. As soon as the pod ends, at its next restart or move at the latest, the claim goes. ${fateInWords(f.fate)}`;
+        return sentences(
+          f.areLeaving
+            ? { en: 'The pod is ending; the claim goes after it.', zh: 'Pod 正在终止；申领会在它之后消失。' }
+            : { en: 'The deletion has only just been asked for.', zh: '删除请求刚刚发出。' },
+          fateInWords(f.fate),
+        );
+      return sentences(
+        {
+          en: 'Kubernetes waits until no pod object uses the claim, and will wait for ever; the deletion itself cannot be withdrawn. As soon as the pod ends, at its next restart or move at the latest, the claim goes.',
+          zh: 'Kubernetes 会一直等待，直到没有 Pod 对象使用这个申领；删除本身无法撤回。一旦 Pod 终止（最迟在它下次重启或移动时），申领就会消失。',
+        },
+        fateInWords(f.fate),
+      );
     },
   },
   doc: {
@@ -133,7 +144,7 @@ function toFinding(group: readonly [Held, ...Held[]], cluster: Cluster): Finding
     facts: {
       claims: group.map((item) => nameOf(item.claim)),
       pods: live.map(nameOf),
-      node: some([...new Set(live.map((pod) => pod.nodeName ?? ''))], 'node'),
+      node: named([...new Set(live.map((pod) => pod.nodeName ?? ''))], 'node'),
       downFor: duration(oldest),
       fate,
       areLeaving: live.every(isDeleting),
@@ -168,34 +179,48 @@ function evidenceOf(group: readonly [Held, ...Held[]], waiting: readonly Pod[], 
       claim,
       'pods',
       live.map((pod) => holdingFact(pod, group)),
-      'pods hold the claim',
+      { en: 'pods hold the claim', zh: '占用该申领的 Pod' },
     ),
     ...holders
       .filter(isFinished)
       .slice(0, 3)
-      .map((pod) => fact(pod, 'status.phase', pod.phase, 'this finished pod object holds the claim, too')),
+      .map((pod) =>
+        fact(pod, 'status.phase', pod.phase, {
+          en: 'this finished pod object holds the claim, too',
+          zh: '这个已结束的 Pod 对象也占用该申领',
+        }),
+      ),
     ...waiting
       .slice(0, 3)
-      .map((pod) => fact(pod, 'spec.nodeName', 'absent', 'waits for the claim; without a node it holds nothing')),
+      .map((pod) =>
+        fact(pod, 'spec.nodeName', 'absent', {
+          en: 'waits for the claim; without a node it holds nothing',
+          zh: '在等待该申领；它没有分配节点，因此不占用任何东西',
+        }),
+      ),
   ];
 }
 
 function holdingFact(pod: Pod, group: readonly Held[]): Evidence {
   const claims = new Set(group.map(({ claim }) => claim.name));
   const index = pod.volumes.findIndex((volume) => volume.claimName !== undefined && claims.has(volume.claimName));
-  const where = `${pod.phase} on the Ready node ${pod.nodeName ?? ''}`;
+  const where = {
+    en: en`${pod.phase} on the Ready node ${pod.nodeName}`,
+    zh: zh`在 Ready 节点 ${pod.nodeName} 上处于 ${pod.phase}`,
+  };
   if (isDeleting(pod))
-    return fact(
-      pod,
-      'metadata.deletionTimestamp',
-      deletionTimestampOf(pod),
-      `${where}; it is ending, with a grace of ${duration(graceMs(pod))}`,
-    );
+    return fact(pod, 'metadata.deletionTimestamp', deletionTimestampOf(pod), {
+      en: en`${where}; it is ending, with a grace of ${duration(graceMs(pod))}`,
+      zh: zh`${where}；它正在终止，宽限期为 ${duration(graceMs(pod))}`,
+    });
   const volume = pod.volumes[index];
   const path = volume?.ephemeral
     ? `spec.volumes[${index}].ephemeral`
     : `spec.volumes[${index}].persistentVolumeClaim.claimName`;
-  return fact(pod, path, volume?.claimName, `${where}; it references the claim and so keeps it`);
+  return fact(pod, path, volume?.claimName, {
+    en: en`${where}; it references the claim and so keeps it`,
+    zh: zh`${where}；它引用该申领，因此使其保留`,
+  });
 }
 
 function manualFor(group: readonly [Held, ...Held[]], cluster: Cluster): readonly ManualStep[] {
@@ -204,10 +229,20 @@ function manualFor(group: readonly [Held, ...Held[]], cluster: Cluster): readonl
   return [
     ...keepDataByHand(group),
     ...(runs
-      ? [{ says: 'Copy the data out while the pod still runs. A claim that is being deleted cannot be snapshotted.' }]
+      ? [
+          {
+            says: {
+              en: 'Copy the data out while the pod still runs. A claim that is being deleted cannot be snapshotted.',
+              zh: '请趁 Pod 仍在运行时把数据复制出来。正在被删除的申领无法创建快照。',
+            },
+          },
+        ]
       : []),
     {
-      says: 'See who uses the claim. If claim and data are meant to go, nothing else is to be done: the deletion ends when the pods end.',
+      says: {
+        en: 'See who uses the claim. If claim and data are meant to go, nothing else is to be done: the deletion ends when the pods end.',
+        zh: '请查看谁在使用这个申领。如果本来就要删除申领和数据，则不需要再做任何事：Pod 终止后，删除就会完成。',
+      },
       command: getCommand('pods', { namespace: claim.namespace, name: live[0]?.name ?? '' }, '-o wide'),
     },
     ...rebindAllByHand(group, cluster),

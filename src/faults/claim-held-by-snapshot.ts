@@ -2,26 +2,22 @@ import {
   deletingClaims,
   deletionEvidence,
   dropFinalizerCommand,
-  type Fate,
-  fateInWords,
-  fateOf,
   getCommand,
   groupsOf,
   type HeldClaim,
   keepDataByHand,
-  longestDeletion,
   nameOf,
   OWNER_GRACE_MS,
   rebindAllByHand,
   refsOfHeld,
   shellWord,
-  some,
   sufferersOfHeld,
   waitByHand,
   withCount,
 } from '../domain/claim.ts';
 import { type Cluster, couldNotRead } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
+import { type Fate, fateInWords, fateOf, longestDeletion } from '../domain/fate.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Claim, Snapshot } from '../domain/objects.ts';
 import { deletingForMs, isDeleting } from '../domain/pod.ts';
@@ -36,6 +32,7 @@ import {
   SNAPSHOT_SOURCE,
   snapshottersOf,
 } from '../domain/snapshot.ts';
+import { en, enumerated, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { deleteUnreadySnapshot } from '../remediations/delete-unready-snapshot.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
@@ -56,7 +53,7 @@ interface Facts {
   readonly clones: readonly string[];
   readonly left: readonly string[];
   readonly error: string | undefined;
-  readonly deletedFor: string;
+  readonly deletedFor: Text;
   readonly fate: Fate;
   readonly isProgress: boolean;
 }
@@ -73,25 +70,44 @@ export const claimHeldBySnapshot = defineFault<'claim-held-by-snapshot', Facts>(
   uses: ['volumesnapshots', 'volumesnapshotcontents', 'volumesnapshotclasses', 'pods', 'events'],
   words: {
     summary: (f) => {
-      const were = `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'was' : 'were'} deleted ${f.deletedFor} ago`;
-      if (f.snapshots.length + f.clones.length === 0)
-        return `${were} and only ${some(f.left, 'finalizer')} ${f.left.length === 1 ? 'is' : 'are'} left, though no snapshot or clone of it is being made any more.`;
-      const holders = [
-        ...(f.snapshots.length > 0
-          ? [`${some(f.snapshots, 'snapshot')} ${f.snapshots.length === 1 ? 'is' : 'are'} not ready`]
-          : []),
-        ...(f.clones.length > 0
-          ? [`${some(f.clones, 'clone')} ${f.clones.length === 1 ? 'is' : 'are'} not bound`]
-          : []),
-      ];
-      return `${were} but ${f.claims.length === 1 ? 'waits' : 'wait'} as a source: ${holders.join(', ')}.`;
+      const were: Text = {
+        en: en`${named(f.claims, 'Claim')} ${plural(f.claims.length, 'was', 'were')} deleted ${f.deletedFor} ago`,
+        zh: zh`${named(f.claims, 'Claim')} 在 ${f.deletedFor}前被删除`,
+      };
+      if (f.snapshots.length + f.clones.length === 0) {
+        return {
+          en: en`${were} and only ${named(f.left, 'finalizer')} ${plural(f.left.length, 'is', 'are')} left, though no snapshot or clone of it is being made any more.`,
+          zh: zh`${were}，只剩下 ${named(f.left, 'finalizer')}，而已经没有以它为来源的快照或克隆正在创建。`,
+        };
+      }
+      const waits = plural(f.claims.length, 'waits', 'wait');
+      return {
+        en: en`${were} but ${waits} as a source: ${copiesOf(f)}.`,
+        zh: zh`${were}，但作为来源仍在等待：${copiesOf(f)}。`,
+      };
     },
     explanation: (f) => {
-      if (f.isProgress) return `That can still end by itself. ${fateInWords(f.fate)}`;
+      if (f.isProgress)
+        return sentences({ en: 'That can still end by itself.', zh: '这仍可能自行结束。' }, fateInWords(f.fate));
       if (f.snapshots.length + f.clones.length === 0)
-        return `The controller that owns the finalizer has overlooked that its job is over. ${fateInWords(f.fate)}`;
-      const error = f.error === undefined ? '' : ` The last answer was: ${f.error}.`;
-      return `The source must stay until the copy is made, or is given up.${error} No pod has to do with it. ${fateInWords(f.fate)}`;
+        return sentences(
+          {
+            en: 'The controller that owns the finalizer has overlooked that its job is over.',
+            zh: '负责该 Finalizer 的控制器没有察觉自己的工作已经完成。',
+          },
+          fateInWords(f.fate),
+        );
+      return sentences(
+        {
+          en: 'The source must stay until the copy is made, or is given up.',
+          zh: '在副本创建完成或被放弃之前，来源必须保留。',
+        },
+        f.error === undefined
+          ? undefined
+          : { en: en`The last answer was: ${f.error}.`, zh: zh`最近一次答复是：${f.error}。` },
+        { en: 'No pod has to do with it.', zh: '这与任何 Pod 都无关。' },
+        fateInWords(f.fate),
+      );
     },
   },
   doc: {
@@ -110,6 +126,20 @@ export const claimHeldBySnapshot = defineFault<'claim-held-by-snapshot', Facts>(
     for (const group of groupsOf(held, (item) => groupKey(item, cluster))) yield toFinding(group, cluster);
   },
 });
+
+/** The copies that the claim waits for. */
+function copiesOf({ snapshots, clones }: Facts): Text {
+  const unready: Text = {
+    en: en`${named(snapshots, 'snapshot')} ${plural(snapshots.length, 'is', 'are')} not ready`,
+    zh: zh`${named(snapshots, 'snapshot')} 未就绪`,
+  };
+  const unbound: Text = {
+    en: en`${named(clones, 'clone')} ${plural(clones.length, 'is', 'are')} not bound`,
+    zh: zh`${named(clones, 'clone')} 未绑定`,
+  };
+  if (clones.length === 0) return unready;
+  return snapshots.length === 0 ? unbound : enumerated([unready, unbound], 2);
+}
 
 function toHeld(item: HeldClaim, cluster: Cluster): Held | undefined {
   const { claim } = item;
@@ -224,28 +254,35 @@ function evidenceOf(
       claim,
       'volumesnapshots',
       snapshots.map((snapshot) =>
-        fact(snapshot, 'status.readyToUse', false, 'takes the claim as its source and is not ready'),
+        fact(snapshot, 'status.readyToUse', false, {
+          en: 'takes the claim as its source and is not ready',
+          zh: '以这个申领为来源，尚未就绪',
+        }),
       ),
-      'snapshots of it are not ready',
+      { en: 'snapshots of it are not ready', zh: '它的未就绪快照' },
     ),
     ...snapshots.slice(0, 3).flatMap((snapshot) => failureEvidence(snapshot, cluster)),
     ...withCount(
       claim,
       'persistentvolumeclaims',
       clones.map((clone) =>
-        fact(clone, 'status.phase', clone.phase, 'is being cloned from the claim and is not bound'),
+        fact(clone, 'status.phase', clone.phase, {
+          en: 'is being cloned from the claim and is not bound',
+          zh: '正在从这个申领克隆，尚未绑定',
+        }),
       ),
-      'clones of it are not bound',
+      { en: 'clones of it are not bound', zh: '它的未绑定克隆' },
     ),
     ...left.map((finalizer) =>
       finalizer === SNAPSHOT_SOURCE
-        ? fact(claim, 'volumesnapshots', 0, `no snapshot of it is unready: nothing is left for ${finalizer} to protect`)
-        : fact(
-            claim,
-            'persistentvolumeclaims',
-            0,
-            `no clone of it is unbound: nothing is left for ${finalizer} to protect`,
-          ),
+        ? fact(claim, 'volumesnapshots', 0, {
+            en: en`no snapshot of it is unready: nothing is left for ${finalizer} to protect`,
+            zh: zh`它没有未就绪的快照：${finalizer} 已没有需要保护的对象`,
+          })
+        : fact(claim, 'persistentvolumeclaims', 0, {
+            en: en`no clone of it is unbound: nothing is left for ${finalizer} to protect`,
+            zh: zh`它没有未绑定的克隆：${finalizer} 已没有需要保护的对象`,
+          }),
     ),
   ];
 }
@@ -253,9 +290,18 @@ function evidenceOf(
 function failureEvidence(snapshot: Snapshot, cluster: Cluster): readonly Evidence[] {
   const { reason, error, classes } = failureOf(snapshot, cluster);
   return [
-    ...(error ? [fact(error.on, error.path, error.text, 'the last answer about the snapshot')] : []),
+    ...(error
+      ? [
+          fact(error.on, error.path, error.text, {
+            en: 'the last answer about the snapshot',
+            zh: '关于该快照的最近一次答复',
+          }),
+        ]
+      : []),
     ...(reason === 'class-missing'
-      ? classes.filter(({ uid }) => uid === null).map((ref) => absent(ref, 'the class of the snapshot does not exist'))
+      ? classes
+          .filter(({ uid }) => uid === null)
+          .map((ref) => absent(ref, { en: 'the class of the snapshot does not exist', zh: '该快照的卷快照类不存在' }))
       : []),
   ];
 }
@@ -275,11 +321,20 @@ function manualFor(
     ...(snapshot
       ? [
           {
-            says: 'If the snapshot is wanted, mend what its error says; the claim goes when it is ready.',
+            says: {
+              en: 'If the snapshot is wanted, mend what its error says; the claim goes when it is ready.',
+              zh: '如果需要这个快照，请解决其错误所指的问题；快照就绪后，申领就会消失。',
+            },
             command: getCommand('volumesnapshot', snapshot),
           },
           {
-            says: `If it is not wanted, and the data is kept or its owner agrees that it goes, delete the snapshot that never became ready; the controller then releases the claim. ${fateInWords(fateOf(group))}`,
+            says: sentences(
+              {
+                en: 'If it is not wanted, and the data is kept or its owner agrees that it goes, delete the snapshot that never became ready; the controller then releases the claim.',
+                zh: '如果不需要这个快照，并且数据已保住或数据负责人同意销毁，请删除这个从未就绪的快照；之后控制器会放开申领。',
+              },
+              fateInWords(fateOf(group)),
+            ),
             command: `kubectl delete volumesnapshot -n ${shellWord(snapshot.namespace ?? '')} ${snapshots
               .filter(({ namespace }) => namespace === snapshot.namespace)
               .slice(0, 5)
@@ -291,7 +346,10 @@ function manualFor(
     ...(clone
       ? [
           {
-            says: 'See why the clone is not bound: when it is, the source may go.',
+            says: {
+              en: 'See why the clone is not bound: when it is, the source may go.',
+              zh: '请查明该克隆为什么没有绑定：绑定之后，来源就可以消失。',
+            },
             command: `kubectl describe pvc ${shellWord(clone.name)} -n ${shellWord(clone.namespace ?? '')}`,
           },
         ]
@@ -300,10 +358,19 @@ function manualFor(
       ? []
       : [
           {
-            says: 'See whether the snapshot controller (or the provisioner, for clones) runs: it removes the finalizer itself.',
+            says: {
+              en: 'See whether the snapshot controller (or the provisioner, for clones) runs: it removes the finalizer itself.',
+              zh: '请查看快照控制器（对于克隆则是制备器）是否在运行：它会自行移除该 Finalizer。',
+            },
           },
           {
-            says: `If it runs and still does not, remove this one finalizer. ${fateInWords(fateOf(group))}`,
+            says: sentences(
+              {
+                en: 'If it runs and still does not, remove this one finalizer.',
+                zh: '如果它在运行却仍不移除，请移除这一个 Finalizer。',
+              },
+              fateInWords(fateOf(group)),
+            ),
             command: dropFinalizerCommand('pvc', claim, finalizer),
           },
         ]),

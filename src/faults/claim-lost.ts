@@ -6,6 +6,7 @@ import type { Attachment, BackendVolume, Claim } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, sentences, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly claim: string;
@@ -26,18 +27,32 @@ export const claimLost = defineFault<'claim-lost', Facts>({
   needs: ['persistentvolumeclaims', 'persistentvolumes'],
   uses: ['pods', 'volumeattachments', 'backendvolumes'],
   words: {
-    summary: (f) =>
-      `Claim ${f.claim} is Lost: the PersistentVolume ${f.volume} that it was bound to does not exist any more.`,
+    summary: (f) => ({
+      en: en`Claim ${f.claim} is Lost: the PersistentVolume ${f.volume} that it was bound to does not exist any more.`,
+      zh: zh`申领 ${f.claim} 处于 Lost：它所绑定的 PersistentVolume ${f.volume} 已不存在。`,
+    }),
     explanation: (f) =>
-      [
-        'Somebody removed the PV object, mostly by clearing its finalizers or by a restore of etcd. "Data on the volume is lost!" in the event is about that object: the volume in the backend may well exist, with all its data, and nothing will delete it.',
+      sentences(
+        {
+          en: 'Somebody removed the PV object, mostly by clearing its finalizers or by a restore of etcd. "Data on the volume is lost!" in the event is about that object: the volume in the backend may well exist, with all its data, and nothing will delete it.',
+          zh: '有人移除了 PV 对象，多半是清空了它的 Finalizer，或者恢复了 etcd。事件中的 “Data on the volume is lost!” 说的是该对象：存储后端中的卷很可能还在，数据完整，也没有任何东西会删除它。',
+        },
         f.handle === undefined
-          ? 'Its handle must be found before anything else: in a backup of the objects, or in the backend by name or tags.'
-          : `The inventory of the backend shows ${f.handle}, which was made for this claim.`,
+          ? {
+              en: 'Its handle must be found before anything else: in a backup of the objects, or in the backend by name or tags.',
+              zh: '首先必须找到它的卷句柄：在对象的备份中查找，或按名称或标签在存储后端中查找。',
+            }
+          : {
+              en: en`The inventory of the backend shows ${f.handle}, which was made for this claim.`,
+              zh: zh`存储后端的盘点中有 ${f.handle}，它是为这个申领创建的。`,
+            },
         f.pods === 0
-          ? 'New pods that use the claim are refused.'
-          : 'Pods that run go on, but none that is rescheduled starts again.',
-      ].join(' '),
+          ? { en: 'New pods that use the claim are refused.', zh: '使用这个申领的新 Pod 会被拒绝。' }
+          : {
+              en: 'Pods that run go on, but none that is rescheduled starts again.',
+              zh: '正在运行的 Pod 会继续运行，但重新调度后就无法再启动。',
+            },
+      ),
   },
   doc: {
     meaning:
@@ -82,23 +97,25 @@ function toFinding(claim: Claim, volumeName: string, cluster: Cluster): FindingD
     affected: sufferersOf([claim], cluster),
     facts: { claim: nameOf(claim), volume: volumeName, pods: pods.length, handle: backend?.name },
     evidence: [
-      fact(claim, 'status.phase', claim.phase, 'it was bound and lost its volume'),
-      fact(
-        claim,
-        `metadata.annotations["${BIND_COMPLETED}"]`,
-        claim.annotations[BIND_COMPLETED] ?? 'absent',
-        'a claim that was bound is never bound to another volume',
-      ),
-      absent(missing, 'the PV object is gone; what the backend holds is not said by that'),
+      fact(claim, 'status.phase', claim.phase, {
+        en: 'it was bound and lost its volume',
+        zh: '它曾经绑定，现已失去它的卷',
+      }),
+      fact(claim, `metadata.annotations["${BIND_COMPLETED}"]`, claim.annotations[BIND_COMPLETED] ?? 'absent', {
+        en: 'a claim that was bound is never bound to another volume',
+        zh: '曾经绑定过的申领不会再绑定到其他卷',
+      }),
+      absent(missing, {
+        en: 'the PV object is gone; what the backend holds is not said by that',
+        zh: 'PV 对象已不存在；这并不说明存储后端中还有什么',
+      }),
       ...attachments.map(attachmentEvidence),
       ...(backend
         ? [
-            fact(
-              backend,
-              'metadata.name',
-              backend.name,
-              'the backend still has the volume that was made for this claim',
-            ),
+            fact(backend, 'metadata.name', backend.name, {
+              en: 'the backend still has the volume that was made for this claim',
+              zh: '存储后端中仍有为这个申领创建的卷',
+            }),
           ]
         : []),
     ],
@@ -114,12 +131,10 @@ function isMadeFor(volume: BackendVolume, claim: Claim, volumeName: string): boo
 }
 
 function attachmentEvidence(attachment: Attachment): Evidence {
-  return fact(
-    attachment,
-    'spec.source.persistentVolumeName',
-    attachment.volumeName ?? '',
-    'an attachment still names the volume; it cannot be detached while the PV object is missing',
-  );
+  return fact(attachment, 'spec.source.persistentVolumeName', attachment.volumeName ?? '', {
+    en: 'an attachment still names the volume; it cannot be detached while the PV object is missing',
+    zh: '仍有一个挂接指向这个卷；PV 对象缺失时无法解除挂接',
+  });
 }
 
 function byHand(
@@ -136,19 +151,31 @@ function byHand(
   ].filter((name) => cluster.findNode(name));
   return [
     {
-      says: 'Leave the claim and the pods that run as they are: deleting the claim gives away the uid by which the data can come back.',
+      says: {
+        en: 'Leave the claim and the pods that run as they are: deleting the claim gives away the uid by which the data can come back.',
+        zh: '请保持申领和正在运行的 Pod 原样：删除申领会丢失找回数据所需的 uid。',
+      },
       command: getCommand('pvc', claim),
     },
     ...nodes.slice(0, 2).map((name) => ({
-      says: `Note driver and handle while ${name} still says them: the entry kubernetes.io/csi/<driver>^<handle> of this volume.`,
+      says: {
+        en: en`Note driver and handle while ${name} still says them: the entry kubernetes.io/csi/<driver>^<handle> of this volume.`,
+        zh: zh`请趁 ${name} 上还能看到时，记下驱动和卷句柄：即这个卷的条目 kubernetes.io/csi/<driver>^<handle>。`,
+      },
       command: getCommand('node', { namespace: null, name }, "-o jsonpath='{.status.volumesInUse}'"),
     })),
     {
-      says: `Find the volume: a backup of the object ${volumeName}, or the backend, by the name pvc-${claim.uid} or by tags. Make sure that no other PV has that handle.`,
+      says: {
+        en: en`Find the volume: a backup of the object ${volumeName}, or the backend, by the name pvc-${claim.uid} or by tags. Make sure that no other PV has that handle.`,
+        zh: zh`请找到这个卷：查看对象 ${volumeName} 的备份，或在存储后端中按名称 pvc-${claim.uid} 或标签查找。请确认没有其他 PV 使用该卷句柄。`,
+      },
       command: `kubectl get pv -o custom-columns=NAME:.metadata.name,DRIVER:.spec.csi.driver,HANDLE:.spec.csi.volumeHandle`,
     },
     {
-      says: `When the handle is certain, make the PV again: name ${volumeName}, that driver and handle, size, class and modes of the claim, policy Retain, and claimRef with namespace ${claim.namespace ?? ''}, name ${claim.name} and uid ${claim.uid}. The claim goes back to Bound by itself.`,
+      says: {
+        en: en`When the handle is certain, make the PV again: name ${volumeName}, that driver and handle, size, class and modes of the claim, policy Retain, and claimRef with namespace ${claim.namespace}, name ${claim.name} and uid ${claim.uid}. The claim goes back to Bound by itself.`,
+        zh: zh`确定卷句柄之后，请重新创建 PV：名称为 ${volumeName}，使用该驱动和卷句柄，大小、存储类和模式与申领相同，策略为 Retain，claimRef 的名字空间为 ${claim.namespace}、名称为 ${claim.name}、uid 为 ${claim.uid}。申领会自行回到 Bound。`,
+      },
     },
   ];
 }

@@ -5,7 +5,6 @@ import {
   hasNearFit,
   isPendingFor,
   nameOf,
-  some,
   unscheduledUsers,
   usableClasses,
   withCount,
@@ -14,13 +13,13 @@ import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type FindingDraft, fact } from '../domain/fault.ts';
 import type { Claim } from '../domain/objects.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { markDefaultClass } from '../remediations/mark-default-class.ts';
 import { recreatePendingClaim } from '../remediations/recreate-pending-claim.ts';
 
 interface Facts {
   readonly claims: readonly string[];
-  readonly waitedFor: string;
+  readonly waitedFor: Text;
   readonly classes: number;
 }
 
@@ -35,10 +34,27 @@ export const claimNoDefaultClass = defineFault<'claim-no-default-class', Facts>(
   needs: ['persistentvolumeclaims', 'persistentvolumes', 'storageclasses'],
   uses: ['pods'],
   words: {
-    summary: (f) =>
-      `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'names' : 'name'} no class, and no class is the default.`,
+    summary: (f) => ({
+      en: en`${named(f.claims, 'Claim')} ${plural(f.claims.length, 'names', 'name')} no class, and no class is the default.`,
+      zh: zh`${named(f.claims, 'Claim')} 没有指定存储类，而集群中没有默认存储类。`,
+    }),
     explanation: (f) =>
-      `Pending for ${f.waitedFor}. Kubernetes gives a claim without a class the default class, and there is none${f.classes === 0 ? ': there is no class at all that could make a volume' : ''}. It waits until a class becomes the default or the claim is made again with one.`,
+      sentences(
+        { en: en`Pending for ${f.waitedFor}.`, zh: zh`处于 Pending 已有 ${f.waitedFor}。` },
+        f.classes === 0
+          ? {
+              en: 'Kubernetes gives a claim without a class the default class, and there is none: there is no class at all that could make a volume.',
+              zh: 'Kubernetes 会给没有存储类的申领使用默认存储类，但现在没有：根本没有任何能够制备卷的存储类。',
+            }
+          : {
+              en: 'Kubernetes gives a claim without a class the default class, and there is none.',
+              zh: 'Kubernetes 会给没有存储类的申领使用默认存储类，但现在没有。',
+            },
+        {
+          en: 'It waits until a class becomes the default or the claim is made again with one.',
+          zh: '它会一直等待，直到某个存储类成为默认，或申领带上存储类重新创建。',
+        },
+      ),
   },
   doc: {
     meaning:
@@ -85,16 +101,17 @@ function toFinding(claims: readonly [Claim, ...Claim[]], cluster: Cluster): Find
         claim,
         'claims',
         claims.map((item) =>
-          fact(
-            item,
-            'status.phase',
-            item.phase,
-            `waiting for ${duration(cluster.now - item.createdAt)} without a class`,
-          ),
+          fact(item, 'status.phase', item.phase, {
+            en: en`waiting for ${duration(cluster.now - item.createdAt)} without a class`,
+            zh: zh`没有存储类，已等待 ${duration(cluster.now - item.createdAt)}`,
+          }),
         ),
-        'claims wait for a default class',
+        { en: 'claims wait for a default class', zh: '等待默认存储类的申领' },
       ),
-      classesEvidence(claim, cluster, 'the claim leaves its class out, and none is marked as the default'),
+      classesEvidence(claim, cluster, {
+        en: 'the claim leaves its class out, and none is marked as the default',
+        zh: '申领没有指定存储类，也没有任何存储类标记为默认',
+      }),
     ],
     offers: [
       ...classes.slice(0, 3).map((choice) => markDefaultClass.offer({ storageClass: choice.name, uid: choice.uid })),
@@ -110,13 +127,25 @@ function toFinding(claims: readonly [Claim, ...Claim[]], cluster: Cluster): Find
       ),
     ],
     manual: [
-      { says: 'See which classes there are. None is the default.', command: 'kubectl get storageclass' },
       {
-        says: 'See all claims without a class that wait: they all get the class that becomes the default.',
+        says: {
+          en: 'See which classes there are. None is the default.',
+          zh: '请查看有哪些存储类。其中没有默认存储类。',
+        },
+        command: 'kubectl get storageclass',
+      },
+      {
+        says: {
+          en: 'See all claims without a class that wait: they all get the class that becomes the default.',
+          zh: '请查看所有没有存储类且正在等待的申领：它们都会得到将成为默认的存储类。',
+        },
         command: `kubectl get pvc -A -o jsonpath='{range .items[?(@.status.phase=="Pending")]}{.metadata.namespace}/{.metadata.name} {.spec.storageClassName}{"\\n"}{end}'`,
       },
       {
-        says: 'Decide with the owners of the cluster which class shall be the default, or name a class where the claim is written (chart, operator, volumeClaimTemplates).',
+        says: {
+          en: 'Decide with the owners of the cluster which class shall be the default, or name a class where the claim is written (chart, operator, volumeClaimTemplates).',
+          zh: '请与集群负责人商定将哪个存储类设为默认，或在定义申领的地方（Chart、Operator、volumeClaimTemplates）指定存储类。',
+        },
       },
     ],
   };

@@ -1,33 +1,30 @@
 import {
   deletionEvidence,
   dropFinalizerCommand,
-  type Fate,
-  fateInWords,
-  fateOf,
   groupsOf,
   type HeldClaim,
   heldClaims,
   isControllerManagerStale,
   isoOf,
   keepDataByHand,
-  longestDeletion,
   nameOf,
   OWNER_GRACE_MS,
   PVC_PROTECTION,
   rebindAllByHand,
   refuseUncovered,
   shellWord,
-  some,
   sufferersOfHeld,
   waitByHand,
 } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
+import { type Fate, fateInWords, fateOf, longestDeletion } from '../domain/fate.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { CONTROLLER_MANAGER } from '../domain/lease.ts';
 import { deletingForMs } from '../domain/pod.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { deletesData } from '../domain/volume.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
@@ -38,7 +35,7 @@ interface Held extends HeldClaim {
 
 interface Facts {
   readonly claims: readonly string[];
-  readonly deletedFor: string;
+  readonly deletedFor: Text;
   readonly leaseSeen: boolean;
   readonly fate: Fate;
   readonly isProgress: boolean;
@@ -54,14 +51,36 @@ export const claimProtectionStalled = defineFault<'claim-protection-stalled', Fa
   rank: 6,
   needs: ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'leases'],
   words: {
-    summary: (f) =>
-      `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'was' : 'were'} deleted ${f.deletedFor} ago and no pod uses ${f.claims.length === 1 ? 'it' : 'them'}, but ${PVC_PROTECTION} is not removed.`,
+    summary: (f) => ({
+      en: en`${named(f.claims, 'Claim')} ${plural(f.claims.length, 'was', 'were')} deleted ${f.deletedFor} ago and no pod uses ${plural(f.claims.length, 'it', 'them')}, but ${PVC_PROTECTION} is not removed.`,
+      zh: zh`${named(f.claims, 'Claim')} 在 ${f.deletedFor}前被删除，也没有 Pod 使用，但 ${PVC_PROTECTION} 没有被移除。`,
+    }),
     explanation: (f) => {
-      if (f.isProgress) return `The protection controller removes it within moments as a rule. ${fateInWords(f.fate)}`;
+      if (f.isProgress)
+        return sentences(
+          {
+            en: 'The protection controller removes it within moments as a rule.',
+            zh: '保护控制器通常会在片刻之内将其移除。',
+          },
+          fateInWords(f.fate),
+        );
       const lease = f.leaseSeen
-        ? "The controller manager's lease is not stale, so the controller manager as a whole seems to work"
-        : 'Whether the controller manager works cannot be seen here, as its lease does not exist';
-      return `Nothing holds the claim, so the protection controller should have released it within moments. ${lease}: that one controller does not act. ${fateInWords(f.fate)}`;
+        ? {
+            en: "The controller manager's lease is not stale, so the controller manager as a whole seems to work: that one controller does not act.",
+            zh: '控制器管理器的租约没有过期，因此控制器管理器整体看来在工作：只是这一个控制器没有动作。',
+          }
+        : {
+            en: 'Whether the controller manager works cannot be seen here, as its lease does not exist: that one controller does not act.',
+            zh: '控制器管理器的租约不存在，因此这里看不出它是否在工作：这一个控制器没有动作。',
+          };
+      return sentences(
+        {
+          en: 'Nothing holds the claim, so the protection controller should have released it within moments.',
+          zh: '没有任何东西占用这个申领，保护控制器本应在片刻之内放开它。',
+        },
+        lease,
+        fateInWords(f.fate),
+      );
     },
   },
   doc: {
@@ -140,11 +159,26 @@ function evidenceOf(group: readonly [Held, ...Held[]], cluster: Cluster): readon
   const lease = cluster.findLease('kube-system', CONTROLLER_MANAGER);
   return [
     ...deletionEvidence(group.slice(0, 5), cluster.now),
-    fact(claim, 'pods', 0, 'no pod that has a node references the claim, whatever its phase'),
+    fact(claim, 'pods', 0, {
+      en: 'no pod that has a node references the claim, whatever its phase',
+      zh: '没有任何已分配节点的 Pod（无论处于什么阶段）引用这个申领',
+    }),
     ...(lease
-      ? [fact(lease, 'spec.renewTime', isoOf(lease.renewedAt), 'the controller manager renews its lease: it runs')]
+      ? [
+          fact(lease, 'spec.renewTime', isoOf(lease.renewedAt), {
+            en: 'the controller manager renews its lease: it runs',
+            zh: '控制器管理器在续订租约：它在运行',
+          }),
+        ]
       : []),
-    ...(group.length > 1 ? [fact(claim, 'claims', group.length, 'so many claims stand in the same way')] : []),
+    ...(group.length > 1
+      ? [
+          fact(claim, 'claims', group.length, {
+            en: 'so many claims stand in the same way',
+            zh: '有这么多申领处于同样的状态',
+          }),
+        ]
+      : []),
   ];
 }
 
@@ -153,17 +187,26 @@ function manualFor(group: readonly [Held, ...Held[]], cluster: Cluster): readonl
   return [
     ...keepDataByHand(group),
     {
-      says: 'Look at every pod of the namespace once more, whatever its phase: one that has a node and names the claim holds it rightly.',
+      says: {
+        en: 'Look at every pod of the namespace once more, whatever its phase: one that has a node and names the claim holds it rightly.',
+        zh: '请再次查看该名字空间中的所有 Pod，无论处于什么阶段：已分配节点并引用这个申领的 Pod 占用它是正当的。',
+      },
       command: `kubectl get pods -n ${shellWord(claim.namespace ?? '')} -o wide`,
     },
     {
-      says: 'Look at kube-controller-manager: its log for pvc-protection, its `--controllers` flag, its right to list pods. Restart it; the claims then go by themselves.',
+      says: {
+        en: 'Look at kube-controller-manager: its log for pvc-protection, its `--controllers` flag, its right to list pods. Restart it; the claims then go by themselves.',
+        zh: '请检查 kube-controller-manager：日志中的 pvc-protection、`--controllers` 参数、列出 Pod 的权限。请重启它；之后申领会自行消失。',
+      },
       command: `kubectl -n kube-system get lease ${CONTROLLER_MANAGER} -o yaml`,
     },
     ...(volume?.reclaimPolicy === 'Retain'
       ? [
           {
-            says: `If it cannot be repaired soon, remove this one finalizer from ${nameOf(claim)}: its data stays, as the policy is Retain.`,
+            says: {
+              en: en`If it cannot be repaired soon, remove this one finalizer from ${nameOf(claim)}: its data stays, as the policy is Retain.`,
+              zh: zh`如果短时间内无法修复，请从 ${nameOf(claim)} 移除这一个 Finalizer：策略为 Retain，因此数据会保留。`,
+            },
             command: dropFinalizerCommand('pvc', claim, PVC_PROTECTION),
           },
         ]
