@@ -1,5 +1,5 @@
 import { isDelayed, sufferersOf } from '../domain/binding.ts';
-import { FRESH_MS, getCommand, groupsOf, nameOf, SELECTED_NODE, shellWord, some, waitByHand } from '../domain/claim.ts';
+import { FRESH_MS, getCommand, groupsOf, nameOf, SELECTED_NODE, shellWord, waitByHand } from '../domain/claim.ts';
 import { type Cluster, controllerOf } from '../domain/cluster.ts';
 import { sidecarsOfDriver } from '../domain/csi.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -15,20 +15,21 @@ import { refusalsOf } from '../domain/rbac.ts';
 import type { Ref } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, named, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { recreatePendingClaim } from '../remediations/recreate-pending-claim.ts';
 
 interface Facts {
   readonly claims: readonly string[];
-  readonly className: string;
+  readonly className: Sentence;
   readonly provisioner: string;
   readonly reason: ProvisioningReason;
-  readonly waitedFor: string;
+  readonly waitedFor: Text;
   readonly error: string | undefined;
   readonly hasAfterEffect: boolean;
   readonly secret: string | undefined;
   readonly source: string | undefined;
-  readonly requested: string;
+  readonly requested: Sentence;
   readonly needed: string | undefined;
   readonly mode: string;
   readonly sourceMode: 'Block' | 'Filesystem' | undefined;
@@ -71,29 +72,58 @@ export const claimProvisioningFailed = defineFault<'claim-provisioning-failed', 
   ],
   words: {
     summary: (f) => {
-      if (f.isProgress) return `The volume of ${some(f.claims, 'claim')} is being made by ${f.provisioner}.`;
-      if (f.reason === 'source-size')
-        return `${some(f.claims, 'Claim')} asks for ${f.requested}, less than ${f.needed ?? 'the size'} of its source ${f.source ?? ''}.`;
-      if (f.reason === 'volume-mode')
-        return `${some(f.claims, 'Claim')} asks for volume mode ${f.mode}, and its source ${f.source ?? ''} is ${f.sourceMode ?? 'of the other mode'}.`;
-      return `${f.provisioner} does not make the volume of ${some(f.claims, 'claim')} (class ${f.className}): ${because[f.reason]}.`;
+      if (f.isProgress)
+        return {
+          en: en`The volume of ${named(f.claims, 'claim')} is being made by ${f.provisioner}.`,
+          zh: zh`${f.provisioner} 正在为${named(f.claims, 'claim')} 制备卷。`,
+        };
+      if (f.reason === 'source-size') {
+        const needed: Sentence = f.needed ?? { en: 'the size', zh: '大小' };
+        return {
+          en: en`${named(f.claims, 'Claim')} asks for ${f.requested}, less than ${needed} of its source ${f.source}.`,
+          zh: zh`${named(f.claims, 'Claim')} 请求 ${f.requested}，小于其来源 ${f.source} 的 ${needed}。`,
+        };
+      }
+      if (f.reason === 'volume-mode') {
+        const mode: Sentence = f.sourceMode ?? { en: 'of the other mode', zh: '另一种模式' };
+        return {
+          en: en`${named(f.claims, 'Claim')} asks for volume mode ${f.mode}, and its source ${f.source} is ${mode}.`,
+          zh: zh`${named(f.claims, 'Claim')} 请求的卷模式是 ${f.mode}，而其来源 ${f.source} 是 ${mode}。`,
+        };
+      }
+      return {
+        en: en`${f.provisioner} does not make the volume of ${named(f.claims, 'claim')} (class ${f.className}): ${because[f.reason]}.`,
+        zh: zh`${f.provisioner} 没有为${named(f.claims, 'claim')}（存储类：${f.className}）制备卷：${because[f.reason]}。`,
+      };
     },
     explanation: (f) => {
-      if (f.isProgress) return `Asked for ${f.waitedFor} ago, and nothing speaks against it yet.`;
-      return [
-        `Pending for ${f.waitedFor}.`,
-        ...(f.error === undefined ? [] : [`The first error was: ${f.error}.`]),
-        ...(f.hasAfterEffect
-          ? ['Later errors about a request that exists already, or with other parameters, only follow from that one.']
-          : []),
-        ...(f.ghostKey === undefined
-          ? []
-          : [
-              `The volume was gone right after it was made, and the class uses a key of its own (${f.ghostKey}): most likely the driver's role may not use that key. Nobody deleted a disk.`,
-            ]),
-        ...(f.secret === undefined ? [] : [`The class names the Secret ${f.secret}.`]),
+      if (f.isProgress)
+        return {
+          en: en`Asked for ${f.waitedFor} ago, and nothing speaks against it yet.`,
+          zh: zh`请求发出于 ${f.waitedFor}前，目前还没有异常迹象。`,
+        };
+      return sentences(
+        { en: en`Pending for ${f.waitedFor}.`, zh: zh`处于 Pending 已有 ${f.waitedFor}。` },
+        f.error === undefined
+          ? undefined
+          : { en: en`The first error was: ${f.error}.`, zh: zh`第一个错误是：${f.error}。` },
+        f.hasAfterEffect
+          ? {
+              en: 'Later errors about a request that exists already, or with other parameters, only follow from that one.',
+              zh: '之后关于请求已存在或参数不同的错误，都只是它的后果。',
+            }
+          : undefined,
+        f.ghostKey === undefined
+          ? undefined
+          : {
+              en: en`The volume was gone right after it was made, and the class uses a key of its own (${f.ghostKey}): most likely the driver's role may not use that key. Nobody deleted a disk.`,
+              zh: zh`卷在创建后立即消失，而存储类使用了自己的密钥（${f.ghostKey}）：很可能是驱动的角色无权使用该密钥。没有人删除过磁盘。`,
+            },
+        f.secret === undefined
+          ? undefined
+          : { en: en`The class names the Secret ${f.secret}.`, zh: zh`存储类指定了 Secret ${f.secret}。` },
         means[f.reason],
-      ].join(' ');
+      );
     },
   },
   doc: {
@@ -115,32 +145,63 @@ export const claimProvisioningFailed = defineFault<'claim-provisioning-failed', 
   },
 });
 
-const because: Readonly<Record<ProvisioningReason, string>> = {
-  quota: 'a limit of the storage backend or the provider is reached',
-  permission: 'the backend does not allow the driver to do it',
-  secret: 'a Secret that the class names is missing or unusable',
-  parameters: 'the backend or the driver refuses what was asked for',
-  'source-size': 'the claim is smaller than its source',
-  'volume-mode': 'the volume mode is not that of its source',
-  topology: 'no volume can be made for the node or zone that was asked for',
-  backend: 'the backend failed',
-  'no-answer': 'no answer comes',
-  unknown: 'the reason is not known any more',
+const because: Readonly<Record<ProvisioningReason, Text>> = {
+  quota: { en: 'a limit of the storage backend or the provider is reached', zh: '已达到存储后端或提供商的限额' },
+  permission: { en: 'the backend does not allow the driver to do it', zh: '存储后端不允许驱动这样做' },
+  secret: { en: 'a Secret that the class names is missing or unusable', zh: '存储类指定的 Secret 缺失或不可用' },
+  parameters: { en: 'the backend or the driver refuses what was asked for', zh: '存储后端或驱动拒绝所请求的内容' },
+  'source-size': { en: 'the claim is smaller than its source', zh: '申领比它的来源小' },
+  'volume-mode': { en: 'the volume mode is not that of its source', zh: '卷模式与来源不一致' },
+  topology: {
+    en: 'no volume can be made for the node or zone that was asked for',
+    zh: '无法为所请求的节点或可用区制备卷',
+  },
+  backend: { en: 'the backend failed', zh: '存储后端出错' },
+  'no-answer': { en: 'no answer comes', zh: '没有答复' },
+  unknown: { en: 'the reason is not known any more', zh: '原因已无从得知' },
 };
 
-const means: Readonly<Record<ProvisioningReason, string>> = {
-  quota: 'When there is room again, or the limit is raised, the provisioner makes the volume by itself.',
-  permission:
-    "This is the backend's own right (a cloud role, an account, a key policy), not a Kubernetes role; no RBAC change helps.",
-  secret: 'Once the Secret is right, the provisioner goes on by itself.',
-  parameters: 'It tries again for ever with the same request, so it fails until class or claim ask for something else.',
-  'source-size': 'A volume cannot be smaller than what it is made from. The source is all right.',
-  'volume-mode': 'The content would be read in another way than it was written, which its owner must allow first.',
-  topology: 'The place was chosen by the scheduler or by the class; compare it with where the driver runs.',
-  backend: 'The provisioner tries again by itself; look at the storage backend and at the log of the driver.',
-  'no-answer':
-    'The driver is installed and no answer arrives: the backend is slow or out of reach. A volume may still be in the making.',
-  unknown: 'Events live for an hour only; the log of the csi-provisioner has the errors.',
+const means: Readonly<Record<ProvisioningReason, Text>> = {
+  quota: {
+    en: 'When there is room again, or the limit is raised, the provisioner makes the volume by itself.',
+    zh: '腾出空间或提高限额之后，制备器会自行制备卷。',
+  },
+  permission: {
+    en: "This is the backend's own right (a cloud role, an account, a key policy), not a Kubernetes role; no RBAC change helps.",
+    zh: '这是存储后端自身的权限（云角色、账号、密钥策略），而不是 Kubernetes 的角色；修改 RBAC 没有用。',
+  },
+  secret: {
+    en: 'Once the Secret is right, the provisioner goes on by itself.',
+    zh: 'Secret 改正之后，制备器会自行继续。',
+  },
+  parameters: {
+    en: 'It tries again for ever with the same request, so it fails until class or claim ask for something else.',
+    zh: '它会一直用同样的请求重试，因此在存储类或申领改变请求内容之前都会失败。',
+  },
+  'source-size': {
+    en: 'A volume cannot be smaller than what it is made from. The source is all right.',
+    zh: '卷不能比它的来源小。来源本身没有问题。',
+  },
+  'volume-mode': {
+    en: 'The content would be read in another way than it was written, which its owner must allow first.',
+    zh: '读取内容的方式将与写入时不同，必须先得到其负责人的许可。',
+  },
+  topology: {
+    en: 'The place was chosen by the scheduler or by the class; compare it with where the driver runs.',
+    zh: '位置由调度器或存储类选定；请与驱动运行的位置进行比较。',
+  },
+  backend: {
+    en: 'The provisioner tries again by itself; look at the storage backend and at the log of the driver.',
+    zh: '制备器会自行重试；请检查存储后端和驱动的日志。',
+  },
+  'no-answer': {
+    en: 'The driver is installed and no answer arrives: the backend is slow or out of reach. A volume may still be in the making.',
+    zh: '驱动已安装，但没有答复：存储后端很慢或无法访问。卷可能仍在创建中。',
+  },
+  unknown: {
+    en: 'Events live for an hour only; the log of the csi-provisioner has the errors.',
+    zh: '事件只保留一小时；错误要看 csi-provisioner 的日志。',
+  },
 };
 
 /** What differs from claim to claim stands alone; else claims of one class that fail for one reason are one trouble. */
@@ -193,7 +254,7 @@ function toFinding(group: readonly [Failure, ...Failure[]], cluster: Cluster): F
     ...(left === undefined ? { reason } : {}),
     facts: {
       claims: claims.map(nameOf),
-      className: claim.className ?? 'by default',
+      className: claim.className ?? { en: 'by default', zh: '默认' },
       provisioner: failure.provisioner,
       reason,
       waitedFor: duration(Math.max(...group.map((one) => one.askedMs))),
@@ -201,7 +262,7 @@ function toFinding(group: readonly [Failure, ...Failure[]], cluster: Cluster): F
       hasAfterEffect: failure.afterEffect !== undefined,
       secret: secret && `${secret.namespace ?? ''}/${secret.name}`,
       source: source && `${source.kind} ${source.name}`,
-      requested: claim.requested ?? 'a size that is not said',
+      requested: claim.requested ?? { en: 'a size that is not said', zh: '未说明的大小' },
       needed: failure.sourceBytes === undefined ? undefined : quantityOf(failure.sourceBytes),
       mode: claim.volumeMode,
       sourceMode: failure.sourceMode,
@@ -233,36 +294,68 @@ function evidenceOf(
     ...group
       .slice(0, 5)
       .map((one) =>
-        fact(
-          one.claim,
-          'status.phase',
-          one.claim.phase,
-          `${one.provisioner} was asked ${duration(one.askedMs)} ago, and there is no volume pvc-${one.claim.uid}`,
-        ),
+        fact(one.claim, 'status.phase', one.claim.phase, {
+          en: en`${one.provisioner} was asked ${duration(one.askedMs)} ago, and there is no volume pvc-${one.claim.uid}`,
+          zh: zh`${duration(one.askedMs)}前向 ${one.provisioner} 发出了请求，但没有卷 pvc-${one.claim.uid}`,
+        }),
       ),
     ...(isDelayed(claim, cluster) && node !== undefined
-      ? [fact(claim, `metadata.annotations["${SELECTED_NODE}"]`, node, 'a node was chosen and exists')]
+      ? [
+          fact(claim, `metadata.annotations["${SELECTED_NODE}"]`, node, {
+            en: 'a node was chosen and exists',
+            zh: '已选定节点，并且该节点存在',
+          }),
+        ]
       : []),
-    ...(error ? [fact(error, 'message', shortened(error.message), 'the first error of the series')] : []),
+    ...(error
+      ? [
+          fact(error, 'message', shortened(error.message), {
+            en: 'the first error of the series',
+            zh: '这一系列错误中的第一个',
+          }),
+        ]
+      : []),
     ...(afterEffect
-      ? [fact(afterEffect, 'message', shortened(afterEffect.message), 'came later and only follows from the first')]
+      ? [
+          fact(afterEffect, 'message', shortened(afterEffect.message), {
+            en: 'came later and only follows from the first',
+            zh: '出现在后，只是第一个错误的后果',
+          }),
+        ]
       : []),
     ...(sourceBytes === undefined || !source
       ? []
       : [
-          fact(
-            claim,
-            'spec.resources.requests.storage',
-            claim.requested,
-            `${source.kind} ${source.name} needs ${quantityOf(sourceBytes)}`,
-          ),
+          fact(claim, 'spec.resources.requests.storage', claim.requested, {
+            en: en`${source.kind} ${source.name} needs ${quantityOf(sourceBytes)}`,
+            zh: zh`${source.kind} ${source.name} 需要 ${quantityOf(sourceBytes)}`,
+          }),
         ]),
     ...(sourceMode === undefined
       ? []
-      : [fact(claim, 'spec.volumeMode', claim.volumeMode, `the source is ${sourceMode}`)]),
-    ...(source?.uid === null ? [absent(source, 'the source that the claim is to be made from does not exist')] : []),
+      : [
+          fact(claim, 'spec.volumeMode', claim.volumeMode, {
+            en: en`the source is ${sourceMode}`,
+            zh: zh`来源是 ${sourceMode}`,
+          }),
+        ]),
+    ...(source?.uid === null
+      ? [
+          absent(source, {
+            en: 'the source that the claim is to be made from does not exist',
+            zh: '该申领的来源不存在',
+          }),
+        ]
+      : []),
     ...(failure.class
-      ? [fact(failure.class, 'parameters', { ...failure.class.parameters }, 'what the class asks the driver for')]
+      ? [
+          fact(
+            failure.class,
+            'parameters',
+            { ...failure.class.parameters },
+            { en: 'what the class asks the driver for', zh: '存储类对驱动的要求' },
+          ),
+        ]
       : []),
     ...(secret
       ? [
@@ -270,15 +363,25 @@ function evidenceOf(
             object: secret,
             path: 'metadata.name',
             value: secret.name,
-            says: 'the Secret that the class names; it was not read',
+            says: { en: 'the Secret that the class names; it was not read', zh: '存储类指定的 Secret；没有读取它' },
           },
         ]
       : []),
     ...(sidecar
-      ? [fact(sidecar.workload, 'status.readyReplicas', sidecar.workload.readyReplicas, 'the provisioner runs')]
+      ? [
+          fact(sidecar.workload, 'status.readyReplicas', sidecar.workload.readyReplicas, {
+            en: 'the provisioner runs',
+            zh: '制备器在运行',
+          }),
+        ]
       : []),
     ...(claim.name.length > 63
-      ? [fact(claim, 'metadata.name', claim.name, `${claim.name.length} characters; a label takes 63 at most`)]
+      ? [
+          fact(claim, 'metadata.name', claim.name, {
+            en: en`${claim.name.length} characters; a label takes 63 at most`,
+            zh: zh`${claim.name.length} 个字符；标签最多 63 个`,
+          }),
+        ]
       : []),
   ];
 }
@@ -310,14 +413,17 @@ function offersOf({ claim, reason, sourceBytes, sourceMode }: Failure): readonly
 function byHand(failure: Failure, secret: Ref | undefined, cluster: Cluster): readonly ManualStep[] {
   const { claim } = failure;
   const look: ManualStep = {
-    says: 'Read the errors of the claim from the first one on.',
+    says: { en: 'Read the errors of the claim from the first one on.', zh: '请从第一个错误开始查看该申领的错误。' },
     command: `kubectl get events -n ${shellWord(claim.namespace ?? '')} --field-selector involvedObject.name=${shellWord(claim.name)} --sort-by=.firstTimestamp`,
   };
   const sidecar = sidecarsOfDriver(failure.provisioner, 'csi-provisioner', cluster)[0];
   const log: readonly ManualStep[] = sidecar
     ? [
         {
-          says: 'Look at the log of the provisioner, where errors stay longer than in events.',
+          says: {
+            en: 'Look at the log of the provisioner, where errors stay longer than in events.',
+            zh: '请查看制备器的日志，其中的错误比事件保留得更久。',
+          },
           command: `kubectl logs -n ${shellWord(sidecar.workload.namespace ?? '')} ${sidecar.workload.ref.kind.toLowerCase()}/${shellWord(sidecar.workload.name)} -c ${shellWord(sidecar.container.name)} --since=2h`,
         },
       ]
@@ -326,33 +432,56 @@ function byHand(failure: Failure, secret: Ref | undefined, cluster: Cluster): re
 }
 
 function stepsFor({ claim, reason, class: storageClass, sourceBytes, sourceMode }: Failure, secret: Ref | undefined) {
+  const size: Sentence =
+    sourceBytes === undefined ? { en: 'the size of the source', zh: '来源的大小' } : quantityOf(sourceBytes);
+  const mode: Sentence = sourceMode ?? { en: 'of the source', zh: '来源的模式' };
   const steps: Readonly<Record<ProvisioningReason, readonly ManualStep[]>> = {
     quota: [
       {
-        says: 'Ask for a higher limit at the provider, or free storage in the backend whose owner agrees. The provisioner then goes on by itself.',
+        says: {
+          en: 'Ask for a higher limit at the provider, or free storage in the backend whose owner agrees. The provisioner then goes on by itself.',
+          zh: '请向提供商申请提高限额，或在负责人同意的情况下释放存储后端的空间。之后制备器会自行继续。',
+        },
       },
     ],
     permission: [
       {
-        says: "Give the driver's own account in the backend what its manual lists (cloud role, key policy); with an encrypted class that includes the use of the key and grants on it. Kubernetes roles are not concerned.",
+        says: {
+          en: "Give the driver's own account in the backend what its manual lists (cloud role, key policy); with an encrypted class that includes the use of the key and grants on it. Kubernetes roles are not concerned.",
+          zh: '请按驱动手册所列，授予驱动在存储后端的账号相应权限（云角色、密钥策略）；如果存储类启用了加密，还包括使用该密钥及对其授权的权限。与 Kubernetes 的角色无关。',
+        },
       },
       {
-        says: 'If the first request is kept alive by the backend after that (errors about an idempotent request), the empty claim can be made again for a fresh one.',
+        says: {
+          en: 'If the first request is kept alive by the backend after that (errors about an idempotent request), the empty claim can be made again for a fresh one.',
+          zh: '如果此后存储后端仍保留着第一个请求（出现关于幂等请求的错误），可以重新创建这个空的申领，以发出新的请求。',
+        },
       },
     ],
     secret: [
       secret
         ? {
-            says: `See whether the Secret is there; its owner puts right what it holds. Never make an empty one.`,
+            says: {
+              en: 'See whether the Secret is there; its owner puts right what it holds. Never make an empty one.',
+              zh: '请查看该 Secret 是否存在；其内容由负责人改正。绝不要创建空的 Secret。',
+            },
             command: `kubectl get secret ${shellWord(secret.name)} -n ${shellWord(secret.namespace ?? '')}`,
           }
-        : { says: 'Look up which Secret the driver needs, and whether it is there. Never make an empty one.' },
+        : {
+            says: {
+              en: 'Look up which Secret the driver needs, and whether it is there. Never make an empty one.',
+              zh: '请查明驱动需要哪个 Secret，以及它是否存在。绝不要创建空的 Secret。',
+            },
+          },
     ],
     parameters: [
       ...(storageClass
         ? [
             {
-              says: 'Compare the parameters of the class with the manual of the driver.',
+              says: {
+                en: 'Compare the parameters of the class with the manual of the driver.',
+                zh: '请将存储类的参数与驱动手册进行对照。',
+              },
               command: getCommand('storageclass', storageClass),
             },
           ]
@@ -360,28 +489,43 @@ function stepsFor({ claim, reason, class: storageClass, sourceBytes, sourceMode 
       ...(claim.name.length > 63
         ? [
             {
-              says: 'The name of the claim is longer than a label may be (63), and this driver writes it into one. Use a shorter name in the template or for the StatefulSet, or a newer driver. A claim cannot be renamed.',
+              says: {
+                en: 'The name of the claim is longer than a label may be (63), and this driver writes it into one. Use a shorter name in the template or for the StatefulSet, or a newer driver. A claim cannot be renamed.',
+                zh: '申领的名称超过了标签的长度上限（63），而这个驱动会将其写入标签。请在模板中或为 StatefulSet 使用更短的名称，或者使用更新的驱动。申领无法改名。',
+              },
             },
           ]
         : [
             {
-              says: 'Make a corrected class under a new name, and let the claim be written with it; or correct what the claim asks for.',
+              says: {
+                en: 'Make a corrected class under a new name, and let the claim be written with it; or correct what the claim asks for.',
+                zh: '请以新名称创建改正后的存储类，并让申领使用它；或者改正申领所请求的内容。',
+              },
             },
           ]),
     ],
     'source-size': [
       {
-        says: `Ask for at least ${sourceBytes === undefined ? 'the size of the source' : quantityOf(sourceBytes)} where the claim is written, and make the claim again; it is empty. The snapshot or source claim stays as it is.`,
+        says: {
+          en: en`Ask for at least ${size} where the claim is written, and make the claim again; it is empty. The snapshot or source claim stays as it is.`,
+          zh: zh`请在定义申领的地方请求至少 ${size}，并重新创建该申领；它是空的。快照或来源申领保持不变。`,
+        },
       },
     ],
     'volume-mode': [
       {
-        says: `Ask for volume mode ${sourceMode ?? 'of the source'} where the claim is written, and make the claim again; it is empty. Another mode must be allowed on the VolumeSnapshotContent by whoever vouches for the content.`,
+        says: {
+          en: en`Ask for volume mode ${mode} where the claim is written, and make the claim again; it is empty. Another mode must be allowed on the VolumeSnapshotContent by whoever vouches for the content.`,
+          zh: zh`请在定义申领的地方将卷模式设为 ${mode}，并重新创建该申领；它是空的。如需其他模式，必须由为内容负责的人在 VolumeSnapshotContent 上允许。`,
+        },
       },
     ],
     topology: [
       {
-        says: 'Compare the selected node, the zones of the class (allowedTopologies) and the topology keys that the driver reports for the node.',
+        says: {
+          en: 'Compare the selected node, the zones of the class (allowedTopologies) and the topology keys that the driver reports for the node.',
+          zh: '请对照所选的节点、存储类的可用区（allowedTopologies），以及驱动为该节点报告的拓扑键。',
+        },
         command: `kubectl get csinode ${shellWord(claim.annotations[SELECTED_NODE] ?? '')} -o yaml`.replace(
           " '' ",
           ' ',
@@ -390,15 +534,28 @@ function stepsFor({ claim, reason, class: storageClass, sourceBytes, sourceMode 
     ],
     backend: [
       {
-        says: 'Look whether the storage backend is well and can be reached from where the controller of the driver runs.',
+        says: {
+          en: 'Look whether the storage backend is well and can be reached from where the controller of the driver runs.',
+          zh: '请检查存储后端是否正常，以及从驱动控制器运行的位置能否访问它。',
+        },
       },
     ],
     'no-answer': [
       {
-        says: 'Look whether the backend can be reached and works. Do not delete the claim meanwhile: a volume that is still being made would be left behind.',
+        says: {
+          en: 'Look whether the backend can be reached and works. Do not delete the claim meanwhile: a volume that is still being made would be left behind.',
+          zh: '请检查存储后端能否访问、是否正常工作。其间不要删除该申领：仍在创建中的卷会残留下来。',
+        },
       },
     ],
-    unknown: [{ says: 'Nothing tells the reason any more. Find it in the log before anything is changed.' }],
+    unknown: [
+      {
+        says: {
+          en: 'Nothing tells the reason any more. Find it in the log before anything is changed.',
+          zh: '已没有任何信息能说明原因。在做任何改动之前，请先在日志中查找。',
+        },
+      },
+    ],
   };
   return steps[reason];
 }

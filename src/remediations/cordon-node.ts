@@ -5,7 +5,7 @@ import type { Node } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
 
@@ -24,12 +24,17 @@ export const cordonNode = defineRemediation({
   needs,
   withinSeconds: 60,
   doc: {
-    does: 'Cordons the node: no new pods are scheduled onto it, what runs there goes on.',
-    undo: 'uncordon the node',
-    caution:
-      'Pods that can run nowhere else wait until somebody uncordons the node. DaemonSet pods and pods with a fixed nodeName still start there.',
+    does: {
+      en: 'Cordons the node: no new pods are scheduled onto it, what runs there goes on.',
+      zh: '将节点标记为不可调度：不再有新的 Pod 调度到该节点，正在运行的不受影响。',
+    },
+    undo: { en: 'uncordon the node', zh: '取消该节点的不可调度标记' },
+    caution: {
+      en: 'Pods that can run nowhere else wait until somebody uncordons the node. DaemonSet pods and pods with a fixed nodeName still start there.',
+      zh: '无法在别处运行的 Pod 会一直等待，直到有人取消不可调度标记。DaemonSet 的 Pod 和固定了 nodeName 的 Pod 仍会在那里启动。',
+    },
   },
-  title: ({ node }) => `Cordon ${node}`,
+  title: ({ node }) => ({ en: en`Cordon ${node}`, zh: zh`将 ${node} 标记为不可调度` }),
   scope: ({ node }) => ({ kind: 'Node', namespace: null, name: node }),
 
   plan(target, cluster): readonly Write[] {
@@ -42,14 +47,21 @@ export const cordonNode = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const node = getNode(target, cluster);
-    const reasons: Sentence[] = [...unreadReasons(cluster, needs)];
+    const reasons: Text[] = [...unreadReasons(cluster, needs)];
     if (cluster.nodeState(node.name) !== 'ready')
-      reasons.push(`${node.name} is not Ready: the scheduler avoids it already`);
-    if (node.unschedulable) reasons.push(`${node.name} is cordoned already`);
+      reasons.push({
+        en: en`${node.name} is not Ready: the scheduler avoids it already`,
+        zh: zh`${node.name} 未就绪：调度器已在避开它`,
+      });
+    if (node.unschedulable)
+      reasons.push({ en: en`${node.name} is cordoned already`, zh: zh`${node.name} 已标记为不可调度` });
     if (!cluster.objects.nodes.some((other) => other.name !== node.name && takesPods(other, cluster)))
-      reasons.push('no other node takes pods: everything new would wait');
+      reasons.push({
+        en: 'no other node takes pods: everything new would wait',
+        zh: '没有其他节点接收 Pod：所有新的 Pod 都会等待',
+      });
     return reasons;
   },
 
@@ -61,8 +73,16 @@ export const cordonNode = defineRemediation({
 
 function getNode({ node: name, uid }: Params, cluster: Cluster): Node {
   const node = cluster.findNode(name);
-  if (!node) throw new Refused(`node ${name} does not exist any more: there is nothing to cordon`);
-  if (node.uid !== uid) throw new Refused(`node ${name} was replaced by another machine of that name`);
+  if (!node)
+    throw new Refused({
+      en: en`node ${name} does not exist any more: there is nothing to cordon`,
+      zh: zh`节点 ${name} 已不存在：没有可以标记的对象`,
+    });
+  if (node.uid !== uid)
+    throw new Refused({
+      en: en`node ${name} was replaced by another machine of that name`,
+      zh: zh`节点 ${name} 已被另一台同名的机器替换`,
+    });
   return node;
 }
 

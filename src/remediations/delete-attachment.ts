@@ -5,7 +5,7 @@ import type { Attachment, Pod } from '../domain/objects.ts';
 import { isDeleting, isWaiting, waitedMs } from '../domain/pod.ts';
 import { type Assessment, defineRemediation, type Proof } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { attachmentOn } from '../domain/volume.ts';
 import { deleteObject } from '../domain/write.ts';
@@ -49,12 +49,20 @@ export const deleteAttachment = defineRemediation({
   needs,
   withinSeconds: 300,
   doc: {
-    does: 'Deletes one VolumeAttachment, which orders the storage backend to detach the volume from that node.',
-    undo: 'none needed: the attach/detach controller makes an attachment again where one is wanted',
-    caution:
-      'The backend detaches without looking whether the volume is mounted. A driver whose detach does nothing (ceph-csi RBD, NFS) is not fenced by this: a machine that still runs goes on writing.',
+    does: {
+      en: 'Deletes one VolumeAttachment, which orders the storage backend to detach the volume from that node.',
+      zh: '删除 1 个 VolumeAttachment，从而要求存储后端从该节点解除挂接这个卷。',
+    },
+    undo: {
+      en: 'none needed: the attach/detach controller makes an attachment again where one is wanted',
+      zh: '不需要：挂接/解除挂接控制器会在需要的地方重新创建挂接',
+    },
+    caution: {
+      en: 'The backend detaches without looking whether the volume is mounted. A driver whose detach does nothing (ceph-csi RBD, NFS) is not fenced by this: a machine that still runs goes on writing.',
+      zh: '存储后端解除挂接时不会检查卷是否已挂载。对于解除挂接不起作用的驱动（ceph-csi RBD、NFS），这并不能起到隔离作用：仍在运行的机器会继续写入。',
+    },
   },
-  title: ({ attachment }) => `Delete attachment ${attachment}`,
+  title: ({ attachment }) => ({ en: en`Delete attachment ${attachment}`, zh: zh`删除挂接 ${attachment}` }),
   // The volume's chain holds the pods that wait for it; the attachment's own ends when it is gone.
   scope: ({ attachment, volume }) =>
     volume === undefined
@@ -76,10 +84,14 @@ export const deleteAttachment = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const attachment = getAttachment(target, cluster);
-    const reasons: Sentence[] = [...unreadReasons(cluster, neededFor(target.because))];
-    if (isDeleting(attachment)) reasons.push(`${attachment.name} is being deleted already: its detach was ordered`);
+    const reasons: Text[] = [...unreadReasons(cluster, neededFor(target.because))];
+    if (isDeleting(attachment))
+      reasons.push({
+        en: en`${attachment.name} is being deleted already: its detach was ordered`,
+        zh: zh`${attachment.name} 已在删除中：解除挂接的请求已发出`,
+      });
     return [...reasons, ...stateReasons(attachment, target.because, cluster)];
   },
 
@@ -103,8 +115,13 @@ export const deleteAttachment = defineRemediation({
 
 function getAttachment({ attachment: name, uid }: Params, cluster: Cluster): Attachment {
   const attachment = cluster.findAttachment(name);
-  if (!attachment) throw new Refused(`attachment ${name} does not exist any more: the volume is detached`);
-  if (attachment.uid !== uid) throw new Refused(`attachment ${name} was made again since`);
+  if (!attachment)
+    throw new Refused({
+      en: en`attachment ${name} does not exist any more: the volume is detached`,
+      zh: zh`挂接 ${name} 已不存在：卷已解除挂接`,
+    });
+  if (attachment.uid !== uid)
+    throw new Refused({ en: en`attachment ${name} was made again since`, zh: zh`挂接 ${name} 此后被重新创建` });
   return attachment;
 }
 
@@ -121,7 +138,7 @@ function proofsOf(because: Params['because']): readonly Proof[] {
   }
 }
 
-function stateReasons(attachment: Attachment, because: Params['because'], cluster: Cluster): readonly Sentence[] {
+function stateReasons(attachment: Attachment, because: Params['because'], cluster: Cluster): readonly Text[] {
   switch (because) {
     case 'attachment-stale':
       return inUseReasons(attachment, cluster);
@@ -156,34 +173,53 @@ function neededFor(because: Params['because']): readonly ResourceName[] {
 }
 
 /** The record must be seen to be about another machine, and a pod on the node must wait for it. */
-function untrueReasons(attachment: Attachment, cluster: Cluster): readonly Sentence[] {
+function untrueReasons(attachment: Attachment, cluster: Cluster): readonly Text[] {
   const recorded = attachment.annotations[NODE_ID];
   const present = cluster
     .findCsiNode(attachment.nodeName)
     ?.drivers.find((driver) => driver.name === attachment.attacher)?.nodeId;
-  const reasons: Sentence[] = [];
-  if (!attachment.attached) reasons.push(`${attachment.name} does not say that the volume is attached`);
+  const reasons: Text[] = [];
+  if (!attachment.attached)
+    reasons.push({
+      en: en`${attachment.name} does not say that the volume is attached`,
+      zh: zh`${attachment.name} 没有表明卷已挂接`,
+    });
   if (recorded === undefined || present === undefined)
-    reasons.push(`to which machine ${attachment.name} belongs cannot be seen`);
+    reasons.push({
+      en: en`to which machine ${attachment.name} belongs cannot be seen`,
+      zh: zh`看不出 ${attachment.name} 属于哪台机器`,
+    });
   else if (recorded === present)
-    reasons.push(`${attachment.name} is about the machine that ${attachment.nodeName} is now (${present})`);
+    reasons.push({
+      en: en`${attachment.name} is about the machine that ${attachment.nodeName} is now (${present})`,
+      zh: zh`${attachment.name} 记录的就是 ${attachment.nodeName} 现在的机器（${present}）`,
+    });
   const waits = podsOf(attachment, cluster).some(
     (pod) => pod.nodeName === attachment.nodeName && isWaiting(pod, cluster),
   );
-  if (!waits) reasons.push(`no pod on ${attachment.nodeName} waits for the volume`);
+  if (!waits)
+    reasons.push({
+      en: en`no pod on ${attachment.nodeName} waits for the volume`,
+      zh: zh`${attachment.nodeName} 上没有 Pod 在等待这个卷`,
+    });
   return reasons;
 }
 
-function goneReasons(attachment: Attachment, cluster: Cluster): readonly Sentence[] {
+function goneReasons(attachment: Attachment, cluster: Cluster): readonly Text[] {
   const { nodeName } = attachment;
-  const reasons: Sentence[] = [];
-  if (cluster.nodeState(nodeName) !== 'gone') reasons.push(`node ${nodeName} exists`);
+  const reasons: Text[] = [];
+  if (cluster.nodeState(nodeName) !== 'gone')
+    reasons.push({ en: en`node ${nodeName} exists`, zh: zh`节点 ${nodeName} 存在` });
   const sign = cluster.signOfLife(nodeName);
   if (sign) reasons.push(signOfLifeReason(nodeName, sign));
   const waits = podsOf(attachment, cluster).some(
     (pod) => pod.nodeName !== nodeName && isWaiting(pod, cluster) && hasWaited(pod, attachment, cluster),
   );
-  if (!waits) reasons.push('no pod elsewhere has waited for the volume for 10 min: the forced detach may still come');
+  if (!waits)
+    reasons.push({
+      en: 'no pod elsewhere has waited for the volume for 10 min: the forced detach may still come',
+      zh: '别处没有 Pod 等待这个卷达到 10 分钟：强制解除挂接仍可能发生',
+    });
   return reasons;
 }
 

@@ -3,7 +3,7 @@ import type { Pod } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { deleteObject } from '../domain/write.ts';
 import { assessData, dataOfPod, retainFirstReasons } from './rules/data.ts';
 import { getPod, isPodGone, podParams, podScope } from './rules/pods.ts';
@@ -39,11 +39,17 @@ export const deletePod = defineRemediation({
   needs,
   withinSeconds: 600,
   doc: {
-    does: 'Deletes the pod in the ordinary way, with its own grace; its controller makes it again.',
-    undo: 'none: the pod is made again by its controller',
-    caution: 'The workload is interrupted until the new pod is Ready. What the pod kept outside its volumes is lost.',
+    does: {
+      en: 'Deletes the pod in the ordinary way, with its own grace; its controller makes it again.',
+      zh: '以常规方式删除 Pod，遵循它自己的宽限期；它的控制器会重新创建它。',
+    },
+    undo: { en: 'none: the pod is made again by its controller', zh: '无法撤销：Pod 会由它的控制器重新创建' },
+    caution: {
+      en: 'The workload is interrupted until the new pod is Ready. What the pod kept outside its volumes is lost.',
+      zh: '在新的 Pod 处于 Ready 之前，工作负载会中断。Pod 保存在卷之外的内容会丢失。',
+    },
   },
-  title: ({ name }) => `Delete pod ${name}; it is made again`,
+  title: ({ name }) => ({ en: en`Delete pod ${name}; it is made again`, zh: zh`删除 Pod ${name}，它会被重新创建` }),
   scope: podScope,
 
   assess: (target, cluster) => assessData(dataOfPod(getPod(target, cluster), cluster), 'none'),
@@ -53,7 +59,7 @@ export const deletePod = defineRemediation({
     return [deleteObject({ resource: 'pods', namespace: pod.namespace, name: pod.name, uid: pod.uid })];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const pod = getPod(target, cluster);
     return [
       ...unreadReasons(cluster, ['pods', 'nodes', 'persistentvolumeclaims', 'persistentvolumes']),
@@ -73,15 +79,25 @@ export const deletePod = defineRemediation({
   },
 });
 
-function stateReasons(pod: Pod, cluster: Cluster): readonly Sentence[] {
-  const reasons: Sentence[] = [];
-  if (isFinished(pod)) reasons.push(`${pod.name} has ended already`);
-  if (isDeleting(pod)) reasons.push(`${pod.name} is being deleted already`);
-  if (pod.nodeName === undefined) reasons.push(`${pod.name} has no node: it holds nothing`);
+function stateReasons(pod: Pod, cluster: Cluster): readonly Text[] {
+  const reasons: Text[] = [];
+  if (isFinished(pod)) reasons.push({ en: en`${pod.name} has ended already`, zh: zh`${pod.name} 已结束` });
+  if (isDeleting(pod)) reasons.push({ en: en`${pod.name} is being deleted already`, zh: zh`${pod.name} 已在删除中` });
+  if (pod.nodeName === undefined)
+    reasons.push({
+      en: en`${pod.name} has no node: it holds nothing`,
+      zh: zh`${pod.name} 没有分配节点：它不占用任何东西`,
+    });
   else if (cluster.nodeState(pod.nodeName) !== 'ready')
-    reasons.push(`${pod.nodeName} is not Ready: the pod could not be ended in the ordinary way`);
+    reasons.push({
+      en: en`${pod.nodeName} is not Ready: the pod could not be ended in the ordinary way`,
+      zh: zh`${pod.nodeName} 未就绪：无法以常规方式终止该 Pod`,
+    });
   if (pod.namespace !== null && !cluster.coversPodsOfNamespace(pod.namespace))
-    reasons.push(`the pods of ${pod.namespace} could not all be read`);
+    reasons.push({
+      en: en`the pods of ${pod.namespace} could not all be read`,
+      zh: zh`未能读取 ${pod.namespace} 中的所有 Pod`,
+    });
   return reasons;
 }
 

@@ -6,7 +6,7 @@ import { isDeleting } from '../domain/pod.ts';
 import { type Assessment, defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { contentOf, GROUP_PROTECTION, restoresOf, SNAPSHOT_SOURCE } from '../domain/snapshot.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { deleteObject, type Write } from '../domain/write.ts';
 import { assessData, losesData, namelessReasons } from './rules/data.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -39,12 +39,17 @@ export const deleteUnreadySnapshot = defineRemediation({
   needs,
   withinSeconds: 300,
   doc: {
-    does: 'Deletes a VolumeSnapshot that never became ready, so that it holds its source claim no more.',
-    undo: 'none: make another snapshot',
-    caution:
-      'The snapshot holds no data. If its source claim is being deleted, this may be the last thing that keeps it: a volume with policy Delete then goes with its data.',
+    does: {
+      en: 'Deletes a VolumeSnapshot that never became ready, so that it holds its source claim no more.',
+      zh: '删除一个从未就绪的 VolumeSnapshot，使它不再占用来源申领。',
+    },
+    undo: { en: 'none: make another snapshot', zh: '无法撤销：请另建快照' },
+    caution: {
+      en: 'The snapshot holds no data. If its source claim is being deleted, this may be the last thing that keeps it: a volume with policy Delete then goes with its data.',
+      zh: '该快照没有数据。如果它的来源申领正在被删除，这可能是使申领保留的最后一样东西：策略为 Delete 的卷会连同数据一起消失。',
+    },
   },
-  title: ({ name }) => `Delete unready snapshot ${name}`,
+  title: ({ name }) => ({ en: en`Delete unready snapshot ${name}`, zh: zh`删除未就绪的快照 ${name}` }),
   scope: ({ namespace, name }) => ({ kind: 'VolumeSnapshot', namespace, name }),
 
   assess(target, cluster): Assessment {
@@ -56,17 +61,30 @@ export const deleteUnreadySnapshot = defineRemediation({
     return [deleteObject({ resource: 'volumesnapshots', namespace, name, uid })];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const snapshot = getSnapshot(target, cluster);
-    const reasons: Sentence[] = [...unreadReasons(cluster, needs)];
-    if (isDeleting(snapshot)) reasons.push(`snapshot ${snapshot.name} is being deleted already`);
+    const reasons: Text[] = [...unreadReasons(cluster, needs)];
+    if (isDeleting(snapshot))
+      reasons.push({
+        en: en`snapshot ${snapshot.name} is being deleted already`,
+        zh: zh`快照 ${snapshot.name} 已在删除中`,
+      });
     if (snapshot.ready || contentOf(snapshot, cluster)?.ready === true)
-      reasons.push(`snapshot ${snapshot.name} is ready: it may be the only copy of something`);
+      reasons.push({
+        en: en`snapshot ${snapshot.name} is ready: it may be the only copy of something`,
+        zh: zh`快照 ${snapshot.name} 已就绪：它可能是某些数据的唯一副本`,
+      });
     if (snapshot.finalizers.includes(GROUP_PROTECTION))
-      reasons.push(`snapshot ${snapshot.name} belongs to a group: the group is deleted as a whole`);
+      reasons.push({
+        en: en`snapshot ${snapshot.name} belongs to a group: the group is deleted as a whole`,
+        zh: zh`快照 ${snapshot.name} 属于一个快照组：该组只能整体删除`,
+      });
     return [
       ...reasons,
-      ...restoresOf(snapshot, cluster).map((claim) => `claim ${claim.name} restores from ${snapshot.name}`),
+      ...restoresOf(snapshot, cluster).map((claim) => ({
+        en: en`claim ${claim.name} restores from ${snapshot.name}`,
+        zh: zh`申领 ${claim.name} 正在从 ${snapshot.name} 恢复`,
+      })),
       ...namelessReasons(dataAtStake(snapshot, cluster), target.dataName),
     ];
   },
@@ -83,8 +101,16 @@ export const deleteUnreadySnapshot = defineRemediation({
 
 function getSnapshot({ namespace, name, uid }: Params, cluster: Cluster): Snapshot {
   const snapshot = cluster.findSnapshot(namespace, name);
-  if (!snapshot) throw new Refused(`snapshot ${namespace}/${name} does not exist any more`);
-  if (snapshot.uid !== uid) throw new Refused(`snapshot ${namespace}/${name} was replaced by another one of that name`);
+  if (!snapshot)
+    throw new Refused({
+      en: en`snapshot ${namespace}/${name} does not exist any more`,
+      zh: zh`快照 ${namespace}/${name} 已不存在`,
+    });
+  if (snapshot.uid !== uid)
+    throw new Refused({
+      en: en`snapshot ${namespace}/${name} was replaced by another one of that name`,
+      zh: zh`快照 ${namespace}/${name} 已被另一个同名的快照替换`,
+    });
   return snapshot;
 }
 
