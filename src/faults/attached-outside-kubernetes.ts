@@ -197,7 +197,7 @@ function evidenceOf(found: readonly [Refusal, ...Refusal[]], cluster: Cluster): 
           }
         : {
             en: en`attachments in this cluster: to ${listed(nodes)} only, for the waiting pod; no other node lists it, and no other pod holds it`,
-            zh: zh`本集群中的挂接：仅有到 ${listed(nodes)} 的，是为等待中的 Pod 创建的；没有其他节点列出它，也没有其他 Pod 占用它`,
+            zh: zh`本集群中的挂接：仅挂接到 ${listed(nodes)}，是为等待中的 Pod 创建的；没有其他节点列出它，也没有其他 Pod 占用它`,
           },
     ),
     ...few(found).map(({ pod, waitedMs: waited }) =>

@@ -230,7 +230,7 @@ function manualFor({ reason, attachment, volume, node, pod, recorded }: Contradi
       {
         says: {
           en: 'When machines are made anew, give them new node names, or delete the Node object before: then its attachments are ended in order.',
-          zh: '重新创建机器时，请使用新的节点名，或者事先删除 Node 对象：这样它的挂接会按顺序解除。',
+          zh: '重新创建机器时，请使用新的节点名，或者事先删除 Node 对象：这样它的挂接会正常解除。',
         },
       },
     ];

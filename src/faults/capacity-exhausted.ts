@@ -43,11 +43,11 @@ export const capacityExhausted = defineFault<'capacity-exhausted', Facts>({
       return f.largest === undefined
         ? {
             en: en`${names} cannot be placed: no place that fits has room for a volume of ${f.requested} of class ${f.className}, as its driver publishes no room at all.`,
-            zh: zh`${names} 无法调度：合适的位置都没有容量可容纳存储类 ${f.className} 的一个卷（${f.requested}），因为它的驱动根本没有发布容量。`,
+            zh: zh`${names} 无法调度：合适的位置都容纳不下存储类 ${f.className} 的 ${f.requested} 卷，因为它的驱动根本没有发布容量。`,
           }
         : {
             en: en`${names} cannot be placed: no place that fits has room for a volume of ${f.requested} of class ${f.className}; the largest is ${f.largest}.`,
-            zh: zh`${names} 无法调度：合适的位置都没有容量可容纳存储类 ${f.className} 的一个卷（${f.requested}）；最大只能是 ${f.largest}。`,
+            zh: zh`${names} 无法调度：合适的位置都容纳不下存储类 ${f.className} 的 ${f.requested} 卷；最大只能制备 ${f.largest}。`,
           };
     },
     explanation: (f) => ({

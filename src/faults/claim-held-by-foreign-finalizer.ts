@@ -83,7 +83,7 @@ export const claimHeldByForeignFinalizer = defineFault<'claim-held-by-foreign-fi
           f.dependents.length > 0
             ? {
                 en: en`It goes when what depends on it is gone: ${named(f.dependents, 'object')}.`,
-                zh: zh`等依赖它的对象消失后，它就会消失：${named(f.dependents, 'object')}。`,
+                zh: zh`它要等依赖它的对象消失后才会消失：${named(f.dependents, 'object')}。`,
               }
             : {
                 en: 'What it waits for was not among what was read; look for objects whose ownerReferences name the claim.',
@@ -92,7 +92,7 @@ export const claimHeldByForeignFinalizer = defineFault<'claim-held-by-foreign-fi
         return sentences(
           {
             en: 'The deletion was asked for in the foreground, or with orphaning.',
-            zh: '该删除请求采用了前台删除或孤立依赖的方式。',
+            zh: '该删除请求采用了前台级联删除或孤立依赖对象的方式。',
           },
           on,
           fateInWords(f.fate),

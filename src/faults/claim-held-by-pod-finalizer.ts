@@ -63,7 +63,7 @@ export const claimHeldByPodFinalizer = defineFault<'claim-held-by-pod-finalizer'
   words: {
     summary: (f) => ({
       en: en`${named(f.claims, 'Claim')} cannot go: ${named(f.pods, 'pod')} ${plural(f.pods.length, 'has', 'have')} ended but ${plural(f.pods.length, 'is', 'are')} kept by ${named(f.finalizers, 'finalizer')}.`,
-      zh: zh`${named(f.claims, 'Claim')} 无法删除：${named(f.pods, 'pod')} 已结束，却因 ${named(f.finalizers, 'finalizer')} 而保留。`,
+      zh: zh`${named(f.claims, 'Claim')} 的删除无法完成：${named(f.pods, 'pod')} 已结束，却因 ${named(f.finalizers, 'finalizer')} 而保留。`,
     }),
     explanation: (f) => {
       if (f.isProgress)

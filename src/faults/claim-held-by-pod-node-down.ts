@@ -61,7 +61,7 @@ export const claimHeldByPodNodeDown = defineFault<'claim-held-by-pod-node-down',
   words: {
     summary: (f) => ({
       en: en`${named(f.claims, 'Claim')} cannot go: ${named(f.pods, 'pod')} ${plural(f.pods.length, 'holds', 'hold')} ${plural(f.claims.length, 'it', 'them')} on ${named(f.nodes, 'node')}, ${stateInWords(f.states)}.`,
-      zh: zh`${named(f.claims, 'Claim')} 无法删除：它被${named(f.nodes, 'node')} 上的 ${named(f.pods, 'pod')} 占用，而${stateInWords(f.states)}。`,
+      zh: zh`${named(f.claims, 'Claim')} 的删除无法完成：被${named(f.nodes, 'node')} 上的 ${named(f.pods, 'pod')} 占用，而${stateInWords(f.states)}。`,
     }),
     explanation: (f) => {
       if (f.isProgress)
@@ -124,13 +124,14 @@ function groupKey({ nodes, solvesInMs }: Held): string {
 
 function stateInWords(states: readonly NodeState[]): Text {
   const n = states.length;
+  const those = n === 1 ? '该节点' : '这些节点';
   if (states.every((state) => state === 'gone')) {
-    return { en: en`which ${plural(n, 'does', 'do')} not exist any more`, zh: '该节点已不存在' };
+    return { en: en`which ${plural(n, 'does', 'do')} not exist any more`, zh: zh`${those}已不存在` };
   }
   if (states.every((state) => state !== 'gone')) {
-    return { en: en`which ${plural(n, 'is', 'are')} not Ready`, zh: '该节点未就绪' };
+    return { en: en`which ${plural(n, 'is', 'are')} not Ready`, zh: zh`${those}未就绪` };
   }
-  return { en: 'which are not Ready or do not exist any more', zh: '这些节点未就绪或已不存在' };
+  return { en: 'which are not Ready or do not exist any more', zh: zh`${those}未就绪或已不存在` };
 }
 
 /** Every pod must still have a chance, and the last one decides how long to wait. */

@@ -190,14 +190,12 @@ function evidenceOf(group: readonly [Held, ...Held[]], waiting: readonly Pod[], 
           zh: '这个已结束的 Pod 对象也占用该申领',
         }),
       ),
-    ...waiting
-      .slice(0, 3)
-      .map((pod) =>
-        fact(pod, 'spec.nodeName', 'absent', {
-          en: 'waits for the claim; without a node it holds nothing',
-          zh: '在等待该申领；它没有分配节点，因此不占用任何东西',
-        }),
-      ),
+    ...waiting.slice(0, 3).map((pod) =>
+      fact(pod, 'spec.nodeName', 'absent', {
+        en: 'waits for the claim; without a node it holds nothing',
+        zh: '在等待该申领；它没有分配节点，因此不占用任何东西',
+      }),
+    ),
   ];
 }
 

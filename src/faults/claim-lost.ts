@@ -29,7 +29,7 @@ export const claimLost = defineFault<'claim-lost', Facts>({
   words: {
     summary: (f) => ({
       en: en`Claim ${f.claim} is Lost: the PersistentVolume ${f.volume} that it was bound to does not exist any more.`,
-      zh: zh`申领 ${f.claim} 处于 Lost：它所绑定的 PersistentVolume ${f.volume} 已不存在。`,
+      zh: zh`申领 ${f.claim} 处于 Lost 状态：它所绑定的 PersistentVolume ${f.volume} 已不存在。`,
     }),
     explanation: (f) =>
       sentences(

@@ -43,7 +43,7 @@ export const claimMissing = defineFault<'claim-missing', Facts>({
       if (f.isProgress)
         return {
           en: en`Wanted for ${f.missingFor}. It is too early to say that something keeps it from being made.`,
-          zh: zh`等待创建已有 ${f.missingFor}。现在断定有什么阻碍了创建还为时过早。`,
+          zh: zh`等待创建已有 ${f.missingFor}。现在断定有什么东西阻碍了创建还为时过早。`,
         };
       return sentences(
         { en: en`Missing for ${f.missingFor}.`, zh: zh`缺失已有 ${f.missingFor}。` },
@@ -82,11 +82,11 @@ export const claimMissing = defineFault<'claim-missing', Facts>({
 const whoMakes: Readonly<Record<MissingClaim['maker'], Text>> = {
   statefulset: {
     en: 'The StatefulSet controller makes it from a template and has not, so something keeps it from that.',
-    zh: '它应由 StatefulSet 控制器根据模板创建，但至今没有，因此有什么阻碍了创建。',
+    zh: '它应由 StatefulSet 控制器根据模板创建，但至今没有，说明有什么东西阻碍了创建。',
   },
   ephemeral: {
     en: 'It belongs to a generic ephemeral volume and is made by the ephemeral volume controller, never by hand; something keeps it from that.',
-    zh: '它属于通用临时卷，由临时卷控制器创建，绝不能手动创建；有什么阻碍了创建。',
+    zh: '它属于通用临时卷，由临时卷控制器创建，绝不能手动创建；目前有什么东西阻碍了创建。',
   },
   person: {
     en: 'No controller makes it: it was never applied, was deleted, or the pod has the name wrong.',
@@ -144,23 +144,19 @@ function toFinding(group: readonly [MissingClaim, ...MissingClaim[]], cluster: C
         .map(({ ref }) =>
           absent(ref, { en: 'no such claim exists in this namespace', zh: '这个名字空间中没有这个申领' }),
         ),
-      ...pods
-        .slice(0, 2)
-        .map((pod) =>
-          fact(pod, 'spec.nodeName', 'absent', {
-            en: 'the pod is not scheduled without the claim',
-            zh: '没有这个申领，Pod 不会被调度',
-          }),
-        ),
+      ...pods.slice(0, 2).map((pod) =>
+        fact(pod, 'spec.nodeName', 'absent', {
+          en: 'the pod is not scheduled without the claim',
+          zh: '没有这个申领，Pod 不会被调度',
+        }),
+      ),
       ...evidenceOfSet(first),
-      ...namesakes
-        .slice(0, 2)
-        .map((claim) =>
-          fact(claim, 'metadata.namespace', claim.namespace, {
-            en: 'the same name, but another namespace',
-            zh: '名称相同，但在另一个名字空间',
-          }),
-        ),
+      ...namesakes.slice(0, 2).map((claim) =>
+        fact(claim, 'metadata.namespace', claim.namespace, {
+          en: 'the same name, but another namespace',
+          zh: '名称相同，但在另一个名字空间',
+        }),
+      ),
       ...evidenceOfRefusal(first, cluster),
     ],
     progressSeconds: isProgress ? left / 1000 : undefined,

@@ -167,7 +167,7 @@ function evidenceOf(group: readonly [Held, ...Held[]], cluster: Cluster): readon
       ? [
           fact(lease, 'spec.renewTime', isoOf(lease.renewedAt), {
             en: 'the controller manager renews its lease: it runs',
-            zh: '控制器管理器在续订租约：它在运行',
+            zh: '控制器管理器在为租约续约：它在运行',
           }),
         ]
       : []),

@@ -291,14 +291,12 @@ function evidenceOf(
   const node = claim.annotations[SELECTED_NODE];
   const sidecar = sidecarsOfDriver(failure.provisioner, 'csi-provisioner', cluster)[0];
   return [
-    ...group
-      .slice(0, 5)
-      .map((one) =>
-        fact(one.claim, 'status.phase', one.claim.phase, {
-          en: en`${one.provisioner} was asked ${duration(one.askedMs)} ago, and there is no volume pvc-${one.claim.uid}`,
-          zh: zh`${duration(one.askedMs)}前向 ${one.provisioner} 发出了请求，但没有卷 pvc-${one.claim.uid}`,
-        }),
-      ),
+    ...group.slice(0, 5).map((one) =>
+      fact(one.claim, 'status.phase', one.claim.phase, {
+        en: en`${one.provisioner} was asked ${duration(one.askedMs)} ago, and there is no volume pvc-${one.claim.uid}`,
+        zh: zh`${duration(one.askedMs)}前向 ${one.provisioner} 发出了请求，但没有卷 pvc-${one.claim.uid}`,
+      }),
+    ),
     ...(isDelayed(claim, cluster) && node !== undefined
       ? [
           fact(claim, `metadata.annotations["${SELECTED_NODE}"]`, node, {
