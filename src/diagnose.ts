@@ -366,8 +366,10 @@ function findUnexplained(cluster: Cluster, scope: Scope, drafts: readonly Draft[
   ];
   for (const object of each(groups)) {
     const deleting = deletingForMs(object, cluster.now);
+    // What a pod may take to end is its own; then it is looked at like anything else that goes.
+    const own = (object.graceSeconds ?? 0) * 1000;
     // A pod on a machine that is silent goes when that answers or is told dead; the node is what is wrong, not its storage.
-    if (deleting > minutes(15) && !isLeftToSilentNode(object, cluster)) {
+    if (deleting - own > minutes(15) && !isLeftToSilentNode(object, cluster)) {
       const since = duration(deleting);
       const finalizers = object.finalizers.join(', ');
       const held: Text =
@@ -384,7 +386,7 @@ function findUnexplained(cluster: Cluster, scope: Scope, drafts: readonly Draft[
   for (const claim of scope.claims) {
     const age = cluster.now - claim.createdAt;
     if (claim.phase === 'Pending' && claim.deletedAt === undefined && age > minutes(5)) {
-      if (waitsForItsPods(claim, cluster)) continue;
+      if (waitsForItsPods(claim, cluster, (pod) => explained.has(refKey(pod.ref)))) continue;
       const since = duration(age);
       report(claim, {
         en: en`Pending for ${since}; checked: its class, its volume, its pods`,

@@ -239,6 +239,11 @@ describe('what is not well and explained by nothing', () => {
     ['a claim that has been deleting for a while', rawClaim('c', 'shop', { deletionTimestamp: 'NOW-5m' }), undefined],
     ['a volume that has been deleting for long', rawVolume('c', 'shop', {}, deleting), 'PersistentVolume pv-c'],
     ['a pod that has been deleting for long', rawPod('p', 'shop', [], { node: 'n', more: deleting }), 'Pod p'],
+    [
+      'a pod that has been ending for long, as it may by its own grace',
+      rawPod('p', 'shop', [], { node: 'n', more: { deletionTimestamp: 'NOW-1m', deletionGracePeriodSeconds: 3600 } }),
+      undefined,
+    ],
     ['a claim that is Pending', { ...rawClaim('c', 'shop'), status: { phase: 'Pending' } }, 'PersistentVolumeClaim c'],
     [
       'a pod with a claim that waits',
@@ -293,6 +298,22 @@ describe('what is not well and explained by nothing', () => {
     expect(unexplained([object], [fault('halted', [{ subject: claim, restsOn: [node] }], { rank: 8 })])).toEqual([
       'PersistentVolumeClaim c',
     ]);
+  });
+
+  it('is not a claim that waits for the node of a pod about which something is found', () => {
+    const waits = rawPod('p', 'shop', ['c'], { status: refused });
+    const pending = { ...rawClaim('c', 'shop', {}, { volumeName: undefined }), status: { phase: 'Pending' } };
+    const late: Raw = {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: 'fast', uid: 'u-fast' },
+      provisioner: 'disk.example.com',
+      volumeBindingMode: 'WaitForFirstConsumer',
+    };
+    const objects = [waits, pending, late];
+    const found = fault('a', [{ subject: node, affected: [missingRef('Pod', 'shop', 'p')] }]);
+    expect(unexplained(objects, [found])).toEqual([]);
+    expect(unexplained(objects)).toEqual(['PersistentVolumeClaim c', 'Pod p']);
   });
 
   it('stands in the scope, or it is none of its business', () => {

@@ -565,10 +565,15 @@ function nodesListing(uniques: readonly string[], cluster: Cluster): readonly st
   return uniques.flatMap((unique) => known.get(unique) ?? []);
 }
 
+/** `is not attached to node n`: that nobody has it there. */
+const DENIED_USE =
+  /\b(?:not|never|\w+n't) (?:(?:currently|yet|being) )?(?:attached|mapped|exported|used|in use)\b[^;,]*/gi;
+
 /** A backend's way to say that somebody has the volume already. */
 export function saysInUse(message: string): boolean {
+  const affirmed = message.replaceAll(DENIED_USE, '');
   return /\b(is|still|being|currently|already) (in use|used|being used|attached|mapped|exported)\b|in[ -]use by|(resource|volume|disk)_?in_?use|attached to (another|a different|other|instance|node|server|vm)|watcher|reservation conflict|exclusive lock|locked by|multi-?attach/i.test(
-    message,
+    affirmed,
   );
 }
 

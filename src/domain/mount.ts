@@ -17,7 +17,7 @@ import {
   unmountedVolumesOf,
 } from './mount-text.ts';
 import type { Attachment, Claim, ClusterEvent, Node, Pod, Volume } from './objects.ts';
-import { isDeleting, isWaiting, waitedMs, whenScheduled } from './pod.ts';
+import { isDeleting, isWaiting, startsSince, waitedMs } from './pod.ts';
 import type { Ref } from './ref.ts';
 import type { ResourceName } from './resources.ts';
 import type { Scope } from './scope.ts';
@@ -25,7 +25,7 @@ import { isServerUnreachable, volumeNamed } from './server.ts';
 import { duration, en, type Text, zh } from './text.ts';
 import { minutes } from './time.ts';
 import { isSelectedBy, matchesTerms, reachesAll, reservingTaintsAgainst, stateTaintsAgainst } from './topology.ts';
-import { attachmentOn } from './volume.ts';
+import { attachmentOn, isExclusive } from './volume.ts';
 
 /** A mount may take so long before it counts as stuck. */
 export const MOUNT_GRACE_MS = minutes(3);
@@ -102,7 +102,8 @@ function stalledMountsOfPod(pod: Pod, cluster: Cluster): readonly StalledMount[]
     return [{ ...base, ...fault, volume, claim, error }];
   });
   if (copies.length > 0 || errors.length > 0) return [...copies, ...named];
-  return silent(pod, sinceMs, cluster).map((volume) => ({
+  const awaited = silent(pod, sinceMs, cluster).filter((volume) => !isHeldTwice(volume, node, cluster));
+  return awaited.map((volume) => ({
     ...base,
     fault: 'unknown' as const,
     volume,
@@ -123,6 +124,21 @@ function silent(pod: Pod, sinceMs: number, cluster: Cluster): readonly (Volume |
     .filter(({ volume }) => unmounted.includes(volume.name))
     .flatMap(({ claim }) => (claim && cluster.volumeOfClaim(claim)) ?? []);
   return awaited.length > 0 ? awaited : [undefined];
+}
+
+/** A second node has it attached as well: nothing is known about a mount then, and the double attachment is what is wrong. */
+function isHeldTwice(volume: Volume | undefined, node: Node, cluster: Cluster): boolean {
+  if (!volume || !isExclusive(volume, cluster)) return false;
+  return cluster
+    .twinsOf(volume)
+    .flatMap((one) => cluster.attachmentsOfVolume(one.name))
+    .some(
+      (attachment) =>
+        attachment.nodeName !== node.name &&
+        attachment.attached &&
+        !isDeleting(attachment) &&
+        cluster.findNode(attachment.nodeName) !== undefined,
+    );
 }
 
 /** A backend that says who has the volume is another fault's matter, at whatever place of the series it says so. */
@@ -258,7 +274,7 @@ function readyToMount(pod: Pod, cluster: Cluster): Ready | undefined {
   if (!node || cluster.nodeState(node.name) !== 'ready') return undefined;
   const drivers = pod.volumes.flatMap((volume) => volume.inlineDriver ?? []);
   if (!drivers.every((driver) => hasDriver(node.name, driver, cluster))) return undefined;
-  const times = [whenScheduled(pod)];
+  const times = [startsSince(pod)];
   for (const { claim } of cluster.claimsOfPod(pod)) {
     const volume = claim && cluster.volumeOfClaim(claim);
     if (!claim || !volume || isDeleting(claim) || claim.phase !== 'Bound') return undefined;
@@ -269,7 +285,7 @@ function readyToMount(pod: Pod, cluster: Cluster): Ready | undefined {
   const sinceMs = Math.max(...times);
   const isPast = cluster
     .eventsOf(pod.ref)
-    .some((event) => PAST_VOLUMES.has(event.reason) && event.lastAt >= whenScheduled(pod));
+    .some((event) => PAST_VOLUMES.has(event.reason) && event.lastAt >= startsSince(pod));
   return isPast ? undefined : { node, sinceMs };
 }
 

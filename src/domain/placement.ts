@@ -30,10 +30,15 @@ function hasNodeOfItsOwn(pod: Pod, cluster: Cluster): boolean {
   );
 }
 
-/** A claim that is to be bound when its first pod gets a node, and whose pods get none: what keeps them is what is wrong. */
-export function waitsForItsPods(claim: Claim, cluster: Cluster): boolean {
+/**
+ * A claim that is to be bound when its first pod gets a node, and whose pods get none: what keeps them is what is wrong.
+ * That is something else than storage, or it is explained already.
+ */
+export function waitsForItsPods(claim: Claim, cluster: Cluster, isExplained: (pod: Pod) => boolean): boolean {
   const storageClass = claim.className ? cluster.findClass(claim.className) : undefined;
   if (storageClass?.bindingMode !== 'WaitForFirstConsumer' || claim.volumeName !== undefined) return false;
   const pods = cluster.podsOfClaim(claim).filter((pod) => !isFinished(pod));
-  return pods.length > 0 && pods.every((pod) => isUnscheduled(pod) && !mayStorageBlock(pod, cluster));
+  return (
+    pods.length > 0 && pods.every((pod) => isUnscheduled(pod) && (isExplained(pod) || !mayStorageBlock(pod, cluster)))
+  );
 }

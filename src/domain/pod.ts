@@ -43,22 +43,38 @@ export function isWaiting(pod: Pod, cluster: Cluster): boolean {
   if (pod.conditions.some((condition) => condition.type === 'PodReadyToStartContainers' && condition.status === 'True'))
     return false;
   const scheduledAt = whenScheduled(pod);
+  const withoutSandboxAt = withoutSandboxSince(pod);
   return !cluster
     .eventsOf(pod.ref)
-    .some((event) => event.type === 'Normal' && PAST_VOLUMES.has(event.reason) && event.lastAt >= scheduledAt);
+    .some(
+      ({ type, reason, lastAt }) =>
+        type === 'Normal' && PAST_VOLUMES.has(reason) && lastAt >= scheduledAt && lastAt > (withoutSandboxAt ?? 0),
+    );
 }
 
-/** When the pod got its node, in milliseconds. */
-export function whenScheduled(pod: Pod): number {
+function whenScheduled(pod: Pod): number {
   return (
     pod.conditions.find((condition) => condition.type === 'PodScheduled' && condition.status === 'True')?.changedAt ??
     pod.createdAt
   );
 }
 
-/** How long a pod has waited for a volume: since it was scheduled or since its own attachment was made, whichever is later. */
+function withoutSandboxSince(pod: Pod): number | undefined {
+  return pod.conditions.find(({ type, status }) => type === 'PodReadyToStartContainers' && status === 'False')
+    ?.changedAt;
+}
+
+/**
+ * Since when its node has been at starting the pod, in milliseconds: since it was scheduled there, or since the machine
+ * restarted or was made anew and lost what ran. What was said before is about an earlier life.
+ */
+export function startsSince(pod: Pod): number {
+  return Math.max(whenScheduled(pod), withoutSandboxSince(pod) ?? 0);
+}
+
+/** How long a pod has waited for a volume: since it is being started or since its own attachment was made, whichever is later. */
 export function waitedMs(pod: Pod, own: Attachment | undefined, now: number): number {
-  return now - Math.max(whenScheduled(pod), own?.createdAt ?? 0);
+  return now - Math.max(startsSince(pod), own?.createdAt ?? 0);
 }
 
 /** No node yet: the pod holds nothing, neither a claim nor a volume. */

@@ -2,7 +2,7 @@
 import { type Cluster, controllerOf } from './cluster.ts';
 import { isTimeOut, mountErrorsOf, unmountErrorsOf } from './mount-text.ts';
 import type { ClusterEvent, Pod, Service, Volume } from './objects.ts';
-import { isDeleting, isFinished, isWaiting, whenScheduled } from './pod.ts';
+import { isDeleting, isFinished, isWaiting, startsSince } from './pod.ts';
 import type { Ref } from './ref.ts';
 import { isReady } from './workload.ts';
 
@@ -104,7 +104,7 @@ function timeOutsIn(cluster: Cluster): readonly TimeOut[] {
 function timeOutOf(pod: Pod, cluster: Cluster): TimeOut | undefined {
   if (pod.nodeName === undefined || cluster.nodeState(pod.nodeName) !== 'ready') return undefined;
   if (!isDeleting(pod) && !isWaiting(pod, cluster)) return undefined;
-  const errors = isDeleting(pod) ? unmountErrorsOf(pod, cluster) : mountErrorsOf(pod, whenScheduled(pod), cluster);
+  const errors = isDeleting(pod) ? unmountErrorsOf(pod, cluster) : mountErrorsOf(pod, startsSince(pod), cluster);
   const [first] = errors;
   const volume = first && volumeNamed(first.volumeName, pod, cluster);
   if (!first || !volume || !isTimeOut(first.message)) return undefined;

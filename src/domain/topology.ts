@@ -1,5 +1,6 @@
 import type { Cluster } from './cluster.ts';
 import type { Node, NodeSelectorTerm, Pod, Requirement, Taint, Toleration, Volume } from './objects.ts';
+import { OUT_OF_SERVICE } from './volume.ts';
 
 /**
  * Whether a node is admitted by a node selector: terms are joined by OR, the requirements of a term by AND, and a term
@@ -99,6 +100,18 @@ export function stateTaintsAgainst(pod: Pod, node: Node): readonly Taint[] {
 /** Taints that reserve the node for others than this pod. */
 export function reservingTaintsAgainst(pod: Pod, node: Node): readonly Taint[] {
   return taintsAgainst(pod, node).filter((taint) => !STATE_TAINTS.test(taint.key));
+}
+
+/** The node would take the pod, its volumes included, but for the out-of-service taint: that alone is what is wrong. */
+export function isKeptByOutOfService(pod: Pod, node: Node, volumes: readonly Volume[]): boolean {
+  const against = stateTaintsAgainst(pod, node);
+  return (
+    against.length > 0 &&
+    against.every((taint) => taint.key === OUT_OF_SERVICE) &&
+    reservingTaintsAgainst(pod, node).length === 0 &&
+    isSelectedBy(node, pod) &&
+    reachesAll(node, volumes)
+  );
 }
 
 function taintsAgainst(pod: Pod, node: Node): readonly Taint[] {

@@ -3,7 +3,7 @@ import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Attachment, ClusterEvent, Pod, Volume } from '../domain/objects.ts';
-import { isWaiting, waitedMs, whenScheduled } from '../domain/pod.ts';
+import { isWaiting, startsSince, waitedMs } from '../domain/pod.ts';
 import { uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration, en, listed, plural, sentences, type Text, zh } from '../domain/text.ts';
@@ -128,7 +128,7 @@ function mappingRefusal(pod: Pod, volume: Volume, cluster: Cluster): ClusterEven
     .filter(
       ({ reason, message, lastAt }) =>
         (reason === 'FailedMount' || reason === 'FailedMapVolume') &&
-        lastAt >= whenScheduled(pod) &&
+        lastAt >= startsSince(pod) &&
         message.includes(`"${volume.name}"`) &&
         saysInUse(message) &&
         !KUBELETS_OWN.test(message),

@@ -7,7 +7,7 @@ import { isUnscheduled } from '../domain/pod.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration, en, listed, sentences, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
-import { isSelectedBy, reachesAll, reservingTaintsAgainst, stateTaintsAgainst } from '../domain/topology.ts';
+import { isKeptByOutOfService } from '../domain/topology.ts';
 import { hasTaint, OUT_OF_SERVICE } from '../domain/volume.ts';
 import { removeOutOfServiceTaint } from '../remediations/remove-out-of-service-taint.ts';
 
@@ -83,23 +83,11 @@ export const outOfServiceTaintLeft = defineFault<'out-of-service-taint-left', Fa
     if (tainted.length === 0) return;
     const unscheduled = scope.pods.filter(isUnscheduled);
     for (const node of tainted) {
-      const kept = unscheduled.filter((pod) => isKeptAway(pod, node, cluster));
+      const kept = unscheduled.filter((pod) => isKeptByOutOfService(pod, node, cluster.volumesOfPod(pod)));
       if (scope.has(node.ref) || kept.length > 0) yield toFinding(node, kept, cluster);
     }
   },
 });
-
-/** The taint is the only thing about the node that stands against the pod, its volumes included. */
-function isKeptAway(pod: Pod, node: Node, cluster: Cluster): boolean {
-  const against = stateTaintsAgainst(pod, node);
-  return (
-    against.length > 0 &&
-    against.every((taint) => taint.key === OUT_OF_SERVICE) &&
-    reservingTaintsAgainst(pod, node).length === 0 &&
-    isSelectedBy(node, pod) &&
-    reachesAll(node, cluster.volumesOfPod(pod))
-  );
-}
 
 function toFinding(node: Node, kept: readonly Pod[], cluster: Cluster): FindingDraft<Facts> {
   const readyForMs = cluster.now - (node.ready?.changedAt ?? node.createdAt);

@@ -14,6 +14,7 @@ import { minutes } from '../domain/time.ts';
 import {
   contradict,
   describePlace,
+  isKeptByOutOfService,
   nodesInReach,
   reachesAll,
   reservingTaintsAgainst,
@@ -283,9 +284,16 @@ function judge(pod: Pod, all: readonly Volume[], places: Places, cluster: Cluste
   const open = places.open(volumes, pod);
   const selected = selectedAmong(open.nodes, pod, cluster);
   const fitting = selected.filter((node) => reservingTaintsAgainst(pod, node).length === 0);
-  if (fitting.some((node) => cluster.nodeState(node.name) === 'ready')) return undefined;
+  const isReady = (node: Node) => cluster.nodeState(node.name) === 'ready';
+  if (fitting.some(isReady)) return undefined;
+  if (inReach.some((node) => isReady(node) && isKeptByOutOfService(pod, node, volumes))) return undefined;
   if (fitting.length > 0) return { ...conflict, reason: 'no-node', leftMs: mayReturnIn(fitting, cluster) };
   if (!open.isAnyReady) return { ...conflict, reason: 'no-node' };
+  // What the pod's rules admit takes no pods now: nothing is wrong with the rules.
+  const admitted = selectedAmong(new Set(inReach), pod, cluster).filter(
+    (node) => reservingTaintsAgainst(pod, node).length === 0,
+  );
+  if (admitted.length > 0) return { ...conflict, reason: 'no-node', inReach: admitted };
   return { ...conflict, reason: 'pod-constraint', constraint: constraintOf(pod, selected) };
 }
 

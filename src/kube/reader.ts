@@ -967,13 +967,16 @@ function isTroubled(pod: Pod): boolean {
   return pod.containers.every((container) => container.state === 'waiting') && !isUnderWay(pod);
 }
 
-/** Past its volumes: the sandbox stands, or a container has run before. */
+/**
+ * Past its volumes: the sandbox stands, or a container has run before. A pod whose machine restarted or was made anew has
+ * run as well, and stands before its volumes again.
+ */
 function isUnderWay(pod: Pod): boolean {
-  return (
-    pod.phase === 'Running' ||
-    pod.restarts > 0 ||
-    pod.conditions.some(({ type, status }) => type === 'PodReadyToStartContainers' && status === 'True')
-  );
+  if (pod.conditions.some(({ type, status }) => type === 'PodReadyToStartContainers' && status === 'True')) return true;
+  const isAnew = ({ reason }: { readonly reason: string }) =>
+    reason === 'ContainerCreating' || reason === 'PodInitializing';
+  if (pod.containers.length > 0 && pod.containers.every(isAnew)) return false;
+  return pod.phase === 'Running' || pod.restarts > 0;
 }
 
 /** Whose the pods behind a Service are only adds a name. */

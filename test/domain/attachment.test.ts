@@ -74,6 +74,14 @@ describe('what a backend answers to an attach', () => {
   });
 
   it.each([
+    'rpc error: code = FailedPrecondition desc = volume h-data is not attached to node i-n1-2: no such device',
+    'volume h-data is not currently attached to instance i-7',
+    "rbd: image csi-vol-77cc isn't mapped",
+  ])('is that nobody has it there: %s', (message) => {
+    expect(saysInUse(message)).toBe(false);
+  });
+
+  it.each([
     ['rpc error: code = ResourceExhausted desc = max volumes attached', undefined],
     ['rpc error: code = Internal desc = AttachmentLimitExceeded: instance has 28', undefined],
     ['rpc error: code = Internal desc = maximum number of data disks allowed to be attached is 8', undefined],

@@ -346,6 +346,12 @@ describe('what a targeted read asks for besides', () => {
   const rights = ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'];
   const hooks = ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'];
 
+  const madeAnew = () => {
+    const [claim, volume, attachment, pod] = chain('shop', 'p', 'n1');
+    const waiting = { name: 'app', restartCount: 1, state: { waiting: { reason: 'ContainerCreating' } } };
+    return [claim, volume, attachment, { ...pod, status: { phase: 'Running', containerStatuses: [waiting] } }];
+  };
+
   it.each<{
     readonly what: string;
     readonly scope: ScopeRef;
@@ -353,6 +359,12 @@ describe('what a targeted read asks for besides', () => {
     readonly kinds: readonly string[];
   }>([
     { what: 'an attachment waits untouched', scope: podP, objects: untouched(), kinds: [...driverKinds, 'csinodes'] },
+    {
+      what: 'the machine of a pod that ran was made anew, and the pod waits again',
+      scope: podP,
+      objects: madeAnew(),
+      kinds: ['csinodes'],
+    },
     {
       what: 'a claim waits for its provisioner',
       scope: claimP,
