@@ -539,6 +539,14 @@ export class Bed {
     return all.filter((one) => textAt(one, 'spec.source.persistentVolumeName') === volumeName);
   }
 
+  /** Until nothing of a PV is attached anywhere, nor on its way out. */
+  async untilDetached(volumeName: string): Promise<void> {
+    await this.until(
+      `${volumeName} to be detached`,
+      async () => (await this.attachmentsOf(volumeName)).length === 0 || undefined,
+    );
+  }
+
   // --- the end
 
   /** Keeps what tells why a scenario failed: logs, audit log, every object, the storage system. */

@@ -26,7 +26,7 @@ const SIGNING_SECRET = 'a-secret-of-the-tests-only';
 const TOKEN = 'xoxb-of-the-tests';
 const PATIENCE_MS = 60_000;
 /** The slowest remediation waits ten minutes for real controllers; with short timers none takes two. */
-const PLAN_MS = 150_000;
+const PLAN_MS = 660_000;
 const POLL_MS = 100;
 
 /** Who approves, in this order; dana asks. */
@@ -113,7 +113,7 @@ export class House {
       const now = await this.store.findIncident(incident.id);
       return now && now.thread !== null ? { thread: now.thread, answered: now.answered } : undefined;
     });
-    const said = await this.#as('dana').say('<@U0K8STORAGE> recheck', { channel, threadTs: thread });
+    const said = await this.#as('dana').say('@k8s-storage recheck', { channel, threadTs: thread });
     if (!said.ok) throw new Error(`the recheck was not taken: ${said.problem}`);
     return this.#answered(incident.cluster, (now) => now.id === incident.id && now.answered > answered);
   }

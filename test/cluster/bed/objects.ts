@@ -150,6 +150,12 @@ export function prefers(machine: string): Readonly<Record<string, unknown>> {
   return { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference }] } };
 }
 
+/** An affinity that keeps pods of one label `app` on different machines. */
+export function apartFrom(app: string): Readonly<Record<string, unknown>> {
+  const term = { labelSelector: { matchLabels: { app } }, topologyKey: 'kubernetes.io/hostname' };
+  return { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } };
+}
+
 export interface WorkloadOptions extends PodOptions {
   readonly replicas?: number;
   /** More of the workload's own `spec`: strategy, podManagementPolicy … */

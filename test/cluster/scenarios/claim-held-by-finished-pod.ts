@@ -28,10 +28,7 @@ export const claimHeldByFinishedPod = defineScenario({
     await bed.untilPhase('pod shop/done', 'Succeeded');
     await bed.untilReady('pod shop/plain');
     const volume = await bed.untilVolumeOf('shop/data');
-    await bed.until('the volume to be detached', async () => {
-      const attachments = await bed.attachmentsOf(volume.metadata.name);
-      return attachments.length === 0 || undefined;
-    });
+    await bed.untilDetached(volume.metadata.name);
     await bed.api.delete('pvc shop/data');
     await bed.untilDeleting('pvc shop/data');
     return {

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { minutes } from '../../../src/domain/time.ts';
-import { claim, deployment, isReady, namespace, pod, textAt } from '../bed/objects.ts';
+import { claim, deployment, isReady, namespace, pod, prefers, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
 
 export const multiAttachNodeDown = defineScenario({
@@ -20,7 +20,7 @@ export const multiAttachNodeDown = defineScenario({
     await bed.apply(
       namespace('shop'),
       claim('shop/data'),
-      deployment('shop/web', { claims: ['data'], spec: { affinity: prefersN1 } }),
+      deployment('shop/web', { claims: ['data'], spec: { affinity: prefers('n1') } }),
       // Two bystanders on machines that stay up: one with a volume of its own, one without any.
       claim('shop/other'),
       pod('shop/beside', { claims: ['other'], on: 'n2' }),
@@ -68,14 +68,3 @@ export const multiAttachNodeDown = defineScenario({
     expect(isReady(await bed.api.find('pod shop/beside'))).toBe(true);
   },
 });
-
-const prefersN1 = {
-  nodeAffinity: {
-    preferredDuringSchedulingIgnoredDuringExecution: [
-      {
-        weight: 100,
-        preference: { matchExpressions: [{ key: 'kubernetes.io/hostname', operator: 'In', values: ['n1'] }] },
-      },
-    ],
-  },
-};
