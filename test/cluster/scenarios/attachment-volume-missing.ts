@@ -70,4 +70,15 @@ export const attachmentVolumeMissing = defineScenario({
     );
     expect(isReady(await bed.api.find('pod shop/beside'))).toBe(true);
   },
+
+  // Told as left over once it has been watched for a day.
+  async left(bed) {
+    const named = (await bed.api.list('pv')).map((one) => textAt(one, 'spec.csi.volumeHandle'));
+    const forgotten = (await bed.disks.volumes()).filter(({ handle }) => !named.includes(handle));
+    return forgotten.map(({ handle }) => ({
+      fault: 'backend-volume-orphaned',
+      verdict: 'progress',
+      subject: `BackendVolume ${handle}`,
+    }));
+  },
 });
