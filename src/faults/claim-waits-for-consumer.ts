@@ -5,12 +5,12 @@ import { defineFault, type FindingDraft, fact } from '../domain/fault.ts';
 import type { Claim, StorageClass } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly claim: string;
   readonly className: string;
-  readonly waitedFor: string;
+  readonly waitedFor: Text;
 }
 
 /** A claim of a class with WaitForFirstConsumer that no pod uses yet. It is Pending by design, whatever its age (F21). */
@@ -21,9 +21,14 @@ export const claimWaitsForConsumer = defineFault<'claim-waits-for-consumer', Fac
   needs: ['persistentvolumeclaims', 'storageclasses', 'pods'],
   uses: ['persistentvolumes'],
   words: {
-    summary: (f) => `Claim ${f.claim} waits for its first pod; that is how class ${f.className} works.`,
-    explanation: (f) =>
-      `Pending for ${f.waitedFor}, and nothing is wrong: the volume is made where the first pod is scheduled, and no pod uses the claim yet.`,
+    summary: (f) => ({
+      en: en`Claim ${f.claim} waits for its first pod; that is how class ${f.className} works.`,
+      zh: zh`申领 ${f.claim} 正在等待第一个使用它的 Pod；存储类 ${f.className} 就是这样工作的。`,
+    }),
+    explanation: (f) => ({
+      en: en`Pending for ${f.waitedFor}, and nothing is wrong: the volume is made where the first pod is scheduled, and no pod uses the claim yet.`,
+      zh: zh`已处于 Pending ${f.waitedFor}，这是正常的：卷会在第一个 Pod 被调度到的位置创建，而目前还没有 Pod 使用这个申领。`,
+    }),
   },
   doc: {
     meaning:
@@ -72,20 +77,23 @@ function toFinding(claim: Claim, storageClass: StorageClass, cluster: Cluster): 
     affected: [],
     facts: { claim: nameOf(claim), className: storageClass.name, waitedFor: duration(cluster.now - claim.createdAt) },
     evidence: [
-      fact(claim, 'status.phase', claim.phase, 'no volume has been made yet'),
-      fact(
-        storageClass,
-        'volumeBindingMode',
-        storageClass.bindingMode,
-        'the volume is made when the first pod is scheduled',
-      ),
-      fact(
-        claim,
-        `metadata.annotations["${SELECTED_NODE}"]`,
-        'absent',
-        'no pod that uses the claim has been given a node',
-      ),
+      fact(claim, 'status.phase', claim.phase, { en: 'no volume has been made yet', zh: '尚未创建卷' }),
+      fact(storageClass, 'volumeBindingMode', storageClass.bindingMode, {
+        en: 'the volume is made when the first pod is scheduled',
+        zh: '第一个 Pod 被调度时才会创建卷',
+      }),
+      fact(claim, `metadata.annotations["${SELECTED_NODE}"]`, 'absent', {
+        en: 'no pod that uses the claim has been given a node',
+        zh: '还没有为使用这个申领的 Pod 选定节点',
+      }),
     ],
-    manual: [{ says: 'Nothing needs to be done. Start a pod that uses the claim when the volume is wanted.' }],
+    manual: [
+      {
+        says: {
+          en: 'Nothing needs to be done. Start a pod that uses the claim when the volume is wanted.',
+          zh: '不需要做任何事。需要这个卷时，启动一个使用该申领的 Pod 即可。',
+        },
+      },
+    ],
   };
 }

@@ -5,7 +5,7 @@ import type { Claim, StorageClass } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { type PatchOperation, patchObject, pointerSegment, type Write } from '../domain/write.ts';
 import { provisionerReasons } from './rules/provisioners.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -40,12 +40,23 @@ export const markDefaultClass = defineRemediation({
   needs,
   withinSeconds: 300,
   doc: {
-    does: 'Marks the class as the default, so that claims without a class get their volume from it.',
-    undo: 'remove the annotation; claims that are bound by then keep the class',
-    caution:
-      'Every claim of the cluster that waits without a class gets a volume of this class, not only the one of this incident, and so does every later one.',
+    does: {
+      en: 'Marks the class as the default, so that claims without a class get their volume from it.',
+      zh: '将该存储类标记为默认存储类，使未指定存储类的申领从它得到卷。',
+    },
+    undo: {
+      en: 'remove the annotation; claims that are bound by then keep the class',
+      zh: '移除该注解；届时已绑定的申领会保留这个存储类',
+    },
+    caution: {
+      en: 'Every claim of the cluster that waits without a class gets a volume of this class, not only the one of this incident, and so does every later one.',
+      zh: '集群中所有未指定存储类且在等待的申领都会得到这个存储类的卷，而不仅是这次事故涉及的申领；以后的申领也是如此。',
+    },
   },
-  title: ({ storageClass }) => `Make ${storageClass} the default class`,
+  title: ({ storageClass }) => ({
+    en: en`Make ${storageClass} the default class`,
+    zh: zh`将 ${storageClass} 设为默认存储类`,
+  }),
   // A default is a matter of all classes and all claims.
   scope: () => ({ kind: 'Cluster' }),
 
@@ -56,12 +67,17 @@ export const markDefaultClass = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const found = getClass(target, cluster);
-    const reasons: Sentence[] = [...unreadReasons(cluster, ['storageclasses', 'persistentvolumeclaims'])];
-    if (isDeleting(found)) reasons.push(`class ${found.name} is being deleted`);
+    const reasons: Text[] = [...unreadReasons(cluster, ['storageclasses', 'persistentvolumeclaims'])];
+    if (isDeleting(found))
+      reasons.push({ en: en`class ${found.name} is being deleted`, zh: zh`存储类 ${found.name} 正在被删除` });
     for (const other of cluster.objects.storageclasses)
-      if (other.isDefault) reasons.push(`class ${other.name} is the default already`);
+      if (other.isDefault)
+        reasons.push({
+          en: en`class ${other.name} is the default already`,
+          zh: zh`存储类 ${other.name} 已是默认存储类`,
+        });
     return [...reasons, ...provisionerReasons(found.provisioner, cluster)];
   },
 
@@ -76,8 +92,12 @@ export const markDefaultClass = defineRemediation({
 
 function getClass({ storageClass: name, uid }: Params, cluster: Cluster): StorageClass {
   const found = cluster.findClass(name);
-  if (!found) throw new Refused(`class ${name} does not exist any more`);
-  if (found.uid !== uid) throw new Refused(`class ${name} was replaced by another one of that name`);
+  if (!found) throw new Refused({ en: en`class ${name} does not exist any more`, zh: zh`存储类 ${name} 已不存在` });
+  if (found.uid !== uid)
+    throw new Refused({
+      en: en`class ${name} was replaced by another one of that name`,
+      zh: zh`存储类 ${name} 已被另一个同名的对象替换`,
+    });
   return found;
 }
 

@@ -5,7 +5,7 @@ import type { Pod, Volume } from '../domain/objects.ts';
 import { isFinished, isUnscheduled, isWaiting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { isReady } from '../domain/workload.ts';
 import { type PatchOperation, patchObject, type Write } from '../domain/write.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -34,12 +34,20 @@ export const patchMountOptions = defineRemediation({
   needs,
   withinSeconds: 600,
   doc: {
-    does: "Replaces the volume's mount options by ones that its file system understands.",
-    undo: 'put the old list back',
-    caution:
-      'Only this volume changes. Its StorageClass still gives the old options to every new volume and must be made again for that. The pod that waits tries the new options by itself; delete it if it does not.',
+    does: {
+      en: "Replaces the volume's mount options by ones that its file system understands.",
+      zh: '将卷的挂载选项替换为其文件系统支持的选项。',
+    },
+    undo: { en: 'put the old list back', zh: '恢复旧的选项列表' },
+    caution: {
+      en: 'Only this volume changes. Its StorageClass still gives the old options to every new volume and must be made again for that. The pod that waits tries the new options by itself; delete it if it does not.',
+      zh: '只改变这一个卷。它的 StorageClass 仍会把旧选项给每个新卷，要改变这一点必须重新创建 StorageClass。正在等待的 Pod 会自动尝试新选项；如果没有，请删除它。',
+    },
   },
-  title: ({ volume, to }) => `Mount volume ${volume} with ${to.length === 0 ? 'no options' : to.join(',')}`,
+  title: ({ volume, to }) =>
+    to.length === 0
+      ? { en: en`Mount volume ${volume} with no options`, zh: zh`不带选项挂载卷 ${volume}` }
+      : { en: en`Mount volume ${volume} with ${to.join(',')}`, zh: zh`用 ${to.join(',')} 挂载卷 ${volume}` },
   scope: ({ volume }) => ({ kind: 'PersistentVolume', namespace: null, name: volume }),
 
   plan(target, cluster): readonly Write[] {
@@ -52,17 +60,26 @@ export const patchMountOptions = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const volume = getVolume(target, cluster);
-    const reasons: Sentence[] = [...unreadReasons(cluster, needs)];
+    const reasons: Text[] = [...unreadReasons(cluster, needs)];
     if (isSameList(volume.mountOptions, target.to))
-      reasons.push(`volume ${volume.name} has these mount options already`);
+      reasons.push({
+        en: en`volume ${volume.name} has these mount options already`,
+        zh: zh`卷 ${volume.name} 已有这些挂载选项`,
+      });
     const namespace = volume.claimRef?.namespace;
     if (namespace !== undefined && !cluster.coversPodsOfNamespace(namespace))
-      reasons.push(`the pods of ${namespace} could not all be read`);
+      reasons.push({
+        en: en`the pods of ${namespace} could not all be read`,
+        zh: zh`未能读取 ${namespace} 中的所有 Pod`,
+      });
     for (const pod of usersOf(volume, cluster))
       if (!isWaiting(pod, cluster))
-        reasons.push(`pod ${pod.name} has volume ${volume.name} mounted with the old options`);
+        reasons.push({
+          en: en`pod ${pod.name} has volume ${volume.name} mounted with the old options`,
+          zh: zh`Pod ${pod.name} 已用旧选项挂载了卷 ${volume.name}`,
+        });
     return reasons;
   },
 
@@ -75,8 +92,12 @@ export const patchMountOptions = defineRemediation({
 
 function getVolume({ volume: name, uid }: Params, cluster: Cluster): Volume {
   const volume = cluster.findVolume(name);
-  if (!volume) throw new Refused(`volume ${name} does not exist any more`);
-  if (volume.uid !== uid) throw new Refused(`volume ${name} was replaced by another one of that name`);
+  if (!volume) throw new Refused({ en: en`volume ${name} does not exist any more`, zh: zh`卷 ${name} 已不存在` });
+  if (volume.uid !== uid)
+    throw new Refused({
+      en: en`volume ${name} was replaced by another one of that name`,
+      zh: zh`卷 ${name} 已被另一个同名的对象替换`,
+    });
   return volume;
 }
 
