@@ -83,7 +83,7 @@ export const rwopConflict = defineFault<'rwop-conflict', Facts>({
         });
       return sentences(rule, {
         en: en`${listed(f.sharers)} ${plural(f.sharers.length, 'has', 'have')} it now; the pod waits until that pod object is gone, even while it is only being deleted.`,
-        zh: zh`现在由 ${listed(f.sharers)} 占用；在占用者的 Pod 对象消失之前，等待的 Pod 只能一直等待，即使占用者已在删除。`,
+        zh: zh`现在由 ${listed(f.sharers)} 占用；在占用者的 Pod 对象消失之前，等待的 Pod 只能一直等待，即使占用者正在被删除。`,
       });
     },
   },

@@ -88,7 +88,7 @@ export const volumeLimitReached = defineFault<'volume-limit-reached', Facts>({
         case 'backend':
           return {
             en: en`The storage backend gives ${nodes} no further volume of ${f.driver}, although the node says that it may have more: ${who} cannot start.`,
-            zh: zh`存储后端不再让 ${nodes} 挂接 ${f.driver} 的卷，尽管该节点上报说还可以更多：${who} 无法启动。`,
+            zh: zh`存储后端不再让 ${nodes} 挂接 ${f.driver} 的卷，尽管该节点上报还可以挂接更多：${who} 无法启动。`,
           };
       }
     },

@@ -55,7 +55,7 @@ export const webhookBlocksStorage = defineFault<'webhook-blocks-storage', Facts>
           }
         : {
             en: en`Webhook ${f.webhook} cannot be called, as nothing behind ${f.service} is ready; ${stopped(f)} cannot go on.`,
-            zh: zh`无法调用准入 Webhook ${f.webhook}，因为 ${f.service} 背后没有任何就绪的端点；${stopped(f)} 无法继续。`,
+            zh: zh`无法调用准入 Webhook ${f.webhook}，因为 ${f.service} 背后没有任何就绪的端点；无法继续的是 ${stopped(f)}。`,
           },
     explanation: (f) => {
       if (f.isProgress)
