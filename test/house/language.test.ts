@@ -49,6 +49,32 @@ function namesIn(value: unknown): ReadonlySet<string> {
   return names;
 }
 
+/** What still speaks English alone; it gets shorter, never longer. */
+const englishAlone: readonly string[] = [
+  'claim-ref-stale',
+  'claim-selected-node-gone',
+  'claim-volume-mismatch',
+  'control-plane-unhealthy',
+  'csi-controller-down',
+  'detach-failed-node-gone',
+  'detach-failed',
+  'double-attachment',
+  'driver-missing-on-node',
+  'driver-not-installed',
+  'ephemeral-claim-conflict',
+  'local-volume-node-gone',
+  'mount-failed-duplicate-uuid',
+  'mount-failed-filesystem',
+  'mount-failed-object-missing',
+  'mount-failed-option',
+  'mount-failed',
+  'multi-attach-live-node',
+  'volume-released-in-use',
+  'lower-resize-request',
+  'make-volume-rebindable',
+  'recreate-pending-claim',
+];
+
 /** A file that speaks Chinese at all speaks it everywhere. */
 function speaksChinese(path: string): boolean {
   return /\bzh: /.test(readFileSync(path, 'utf8'));
@@ -65,7 +91,10 @@ describe.each(faultIds())('the fault %s', (id) => {
     expect([...new Set(faults)]).toEqual([]);
   });
 
-  it.runIf(speaksChinese(`src/faults/${id}.ts`))('says nothing in English alone', () => {
+  it('says nothing in English alone, unless it is on the list', () => {
+    const isSpoken = speaksChinese(`src/faults/${id}.ts`);
+    expect(englishAlone.includes(id)).toBe(!isSpoken);
+    if (!isSpoken) return;
     const plain = (said.get(id) ?? []).flatMap(({ finding }) => speechOf({ ...finding, offers: [] }).plain);
     expect([...new Set(plain)]).toEqual([]);
   });
@@ -121,7 +150,10 @@ describe.each([...new Set(fixtures.map(({ id }) => id))])('the remediation %s', 
     expect([...new Set(spoken().flatMap(({ words, names }) => faultsOf(words, names)))]).toEqual([]);
   });
 
-  it.runIf(speaksChinese(`src/remediations/${id}.ts`))('says nothing in English alone', () => {
+  it('says nothing in English alone, unless it is on the list', () => {
+    const isSpoken = speaksChinese(`src/remediations/${id}.ts`);
+    expect(englishAlone.includes(id)).toBe(!isSpoken);
+    if (!isSpoken) return;
     expect([...new Set(spoken().flatMap(({ words }) => speechOf(words).plain))]).toEqual([]);
   });
 
