@@ -15,13 +15,3 @@ export function shown(typed: string): string {
   const short = [...typed.replaceAll('`', "'")];
   return short.length > 60 ? `${short.slice(0, 60).join('')}…` : short.join('');
 }
-
-/** A name as the API server takes it (RFC 1123 subdomain). */
-export function isName(name: string): boolean {
-  return name.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name);
-}
-
-/** A name without dots, as namespaces have (RFC 1123 label). */
-export function isLabel(name: string): boolean {
-  return name.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name);
-}

@@ -1,7 +1,8 @@
+import { isNamespaceName, isObjectName } from '../src/domain/names.ts';
 import { findResourceOfWord, kindWords, resources } from '../src/domain/resources.ts';
 import type { ScopeRef } from '../src/domain/scope.ts';
 import { en, sentences, type Text, zh } from '../src/domain/text.ts';
-import { hint, isLabel, isName, shown } from './names.ts';
+import { hint, shown } from './names.ts';
 
 export type Target =
   | { readonly kind: 'scope'; readonly scope: ScopeRef }
@@ -15,7 +16,7 @@ const KINDS = 'pod, pvc, pv, node, statefulset, deployment, volumeattachment, vo
  * `-n`; nothing at all is the whole cluster, `-n` alone the whole namespace.
  */
 export function parseTarget(words: readonly string[], namespace: string | undefined): Target {
-  if (namespace !== undefined && !isLabel(namespace)) return wrong(noNamespace(namespace));
+  if (namespace !== undefined && !isNamespaceName(namespace)) return wrong(noNamespace(namespace));
   const [first, second, ...more] = words;
   if (first === undefined) return namespace === undefined ? cluster() : scope('Namespace', null, namespace);
   const parts = [...first.split('/'), ...(second === undefined ? [] : second.split('/'))];
@@ -27,7 +28,7 @@ export function parseTarget(words: readonly string[], namespace: string | undefi
   const name = path.at(-1) ?? '';
   const inPath = path.length === 2 ? path[0] : undefined;
   if (name === '') return wrong(sentences({ en: en`Which ${kind}?`, zh: zh`哪个 ${kind}？` }, EXAMPLE));
-  if (!isName(name))
+  if (!isObjectName(name))
     return wrong({
       en: en`\`${shown(name)}\` cannot be the name of a ${kind}: names are small letters, digits, \`-\` and \`.\`.`,
       zh: zh`\`${shown(name)}\` 不能作为 ${kind} 的名称：名称由小写字母、数字、\`-\` 和 \`.\` 组成。`,
@@ -41,7 +42,7 @@ export function parseTarget(words: readonly string[], namespace: string | undefi
     }
     return scope(kind, null, name);
   }
-  if (inPath !== undefined && !isLabel(inPath)) return wrong(noNamespace(inPath));
+  if (inPath !== undefined && !isNamespaceName(inPath)) return wrong(noNamespace(inPath));
   if (inPath !== undefined && namespace !== undefined && inPath !== namespace) {
     return wrong({
       en: en`Two namespaces are given, \`${inPath}\` and \`${namespace}\`: leave one out.`,

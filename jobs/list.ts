@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { Deps } from '../src/deps.ts';
 import { Refused, Transient } from '../src/domain/errors.ts';
-import { canonicalText } from '../src/domain/report.ts';
+import { hashOf } from '../src/domain/report.ts';
 import { locales } from '../src/locales/index.ts';
 import { rushMessage } from '../src/slack/views/rush.ts';
 import { tellChannelTrouble } from './tell.ts';
@@ -15,7 +14,7 @@ export async function showList(id: string, deps: Deps, signal: AbortSignal): Pro
   if (!list) return;
   const { url } = await deps.chat.identity(signal);
   const message = rushMessage(list.incidents, url, locales[deps.settings.language]);
-  const hash = createHash('sha256').update(canonicalText(message)).digest('hex');
+  const hash = hashOf(message);
   if (hash === list.hash) return deps.store.endList(id, { ...unchanged, waitMs: 0 });
   const { channel, ts } = list;
   const waitMs = await deps.store.takeTurn(

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { type Chain, describeChain, type FindingChain } from '../src/domain/chain.ts';
 import { Refused } from '../src/domain/errors.ts';
 import { type Incident, isOver } from '../src/domain/incident.ts';
-import { canonicalText } from '../src/domain/report.ts';
+import { hashOf } from '../src/domain/report.ts';
 import type { Chat, Log, Painter, Store } from '../src/ports.ts';
 import type { Picture, Pictures } from '../src/slack/views/findings.ts';
 
@@ -27,10 +26,10 @@ export interface ThreadPictures {
 /** Looks up which pictures of an incident were uploaded before, by this process or another. */
 export async function findPictures(incident: Incident, deps: PictureDeps): Promise<ThreadPictures> {
   const chains = isOver(incident.state) ? [] : incident.chains;
-  const files = await deps.store.findPictures(chains.map(({ chain }) => hashOf(chain)));
+  const files = await deps.store.findPictures(chains.map(({ chain }) => keyOf(chain)));
   const known = new Map<string, Picture>();
   for (const { finding, chain } of chains) {
-    const file = files.get(hashOf(chain));
+    const file = files.get(keyOf(chain));
     if (file !== undefined) known.set(finding, { file, words: describeChain(chain) });
   }
   return { known, missing: chains.filter(({ finding }) => !known.has(finding)) };
@@ -51,7 +50,7 @@ export async function makePictures(
     try {
       const png = await deps.painter.png(chain, signal);
       const file = await deps.chat.upload({ name: 'chain.png', png }, signal);
-      await deps.store.savePicture(incident, hashOf(chain), file);
+      await deps.store.savePicture(incident, keyOf(chain), file);
       isNew = true;
     } catch (error) {
       if (signal.aborted) throw error;
@@ -63,8 +62,6 @@ export async function makePictures(
   return isNew;
 }
 
-function hashOf(chain: Chain): string {
-  return createHash('sha256')
-    .update(canonicalText({ chain, drawnAs: DRAWN_AS }))
-    .digest('hex');
+function keyOf(chain: Chain): string {
+  return hashOf({ chain, drawnAs: DRAWN_AS });
 }

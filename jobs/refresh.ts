@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { Deps } from '../src/deps.ts';
 import type { FindingChain } from '../src/domain/chain.ts';
 import { Refused, Transient } from '../src/domain/errors.ts';
 import { isOver } from '../src/domain/incident.ts';
-import { canonicalText } from '../src/domain/report.ts';
+import { hashOf } from '../src/domain/report.ts';
 import { incidentIn, planIn, type SpokenIncident, type SpokenPlan } from '../src/domain/spoken.ts';
 import type { Language } from '../src/domain/text.ts';
 import type { Locale } from '../src/locales/en.ts';
@@ -160,7 +159,8 @@ function replies(
   t: Locale,
 ): readonly Wanted[] {
   const isDone = isOver(incident.state);
-  const plain = new Map(isDone ? [] : findingMessages(incident, plans, t).map(({ key, message }) => [key, message]));
+  const isDrawn = !isDone && pictures.size > 0;
+  const plain = new Map(isDrawn ? findingMessages(incident, plans, t).map(({ key, message }) => [key, message]) : []);
   const findings = (isDone ? [] : findingMessages(incident, plans, t, pictures)).map(({ key, finding, message }) => {
     const without = plain.get(key);
     return { key, message, ...(without && pictures.has(finding.id) ? { plain: without } : {}) };
@@ -225,7 +225,7 @@ async function showOne(
   deps: RefreshDeps,
   signal: AbortSignal,
 ): Promise<Shown> {
-  const hash = createHash('sha256').update(canonicalText(wanted.message)).digest('hex');
+  const hash = hashOf(wanted.message);
   const before = posted.get(wanted.key);
   const channel = before?.channel ?? incident.channel;
   const ts = before?.ts;

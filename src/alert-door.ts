@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answerError, BadRequest, decode, parseJson, readBody } from './body.ts';
 import type { Deps } from './deps.ts';
-import { Transient } from './domain/errors.ts';
+import { messageOf, Transient } from './domain/errors.ts';
 import type { AlertSecrets, AlertSource } from './surface.ts';
 
 /** Most bytes of a delivery; a group of a thousand alerts is about half of that. */
@@ -126,8 +126,4 @@ function isSame(given: string, right: string): boolean {
 
 function forbidden(says: string): BadRequest {
   return new BadRequest(401, 'unauthorized', says);
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

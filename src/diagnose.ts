@@ -1,5 +1,5 @@
 import { type Cluster, couldNotRead, type Unread } from './domain/cluster.ts';
-import { Refused } from './domain/errors.ts';
+import { messageOf, Refused } from './domain/errors.ts';
 import type { Evidence, Fault, FindingDraft, FoundCause, Sentences } from './domain/fault.ts';
 import type { ObjectMeta } from './domain/objects.ts';
 import { mayStorageBlock, waitsForItsPods } from './domain/placement.ts';
@@ -282,10 +282,6 @@ function offersOf(draft: Draft, cluster: Cluster, catalogue: Catalogue, unknown:
     });
     return [];
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** The offers of one finding, safest first. What its own preflight refuses now is no offer. */

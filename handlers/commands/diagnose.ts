@@ -1,9 +1,7 @@
 import { scopeInWords } from '../../src/domain/scope.ts';
 import { en, sentences, type Text, zh } from '../../src/domain/text.ts';
 import { defineCommand, entryOf } from '../../src/surface.ts';
-import { parseArguments } from '../arguments.ts';
-import { chooseCluster } from '../clusters.ts';
-import { parseTarget } from '../target.ts';
+import { parseAbout } from '../about.ts';
 
 export const diagnose = defineCommand({
   word: 'diagnose',
@@ -14,18 +12,12 @@ export const diagnose = defineCommand({
   },
 
   async run(args, actor, surface) {
-    const given = parseArguments(args, ['namespace', 'cluster']);
-    if (given.kind === 'wrong') return { text: given.says };
-    const chosen = chooseCluster(given.cluster, surface);
-    if (chosen.kind === 'wrong') return { text: chosen.says };
-    const target = parseTarget(given.words, given.namespace);
-    if (target.kind === 'wrong') return { text: target.says };
+    const about = parseAbout(args, surface);
+    if (about.kind === 'wrong') return { text: about.says };
     const { user, channel } = actor;
-    await surface.take(
-      entryOf(actor, { kind: 'diagnose', user, channel, cluster: chosen.cluster, scope: target.scope }),
-    );
-    const what = scopeInWords(target.scope);
-    const { cluster } = chosen;
+    const { cluster, scope } = about;
+    await surface.take(entryOf(actor, { kind: 'diagnose', user, channel, cluster, scope }));
+    const what = scopeInWords(scope);
     const first: Text =
       cluster === null
         ? { en: en`Diagnosing ${what}.`, zh: zh`正在诊断：${what}。` }

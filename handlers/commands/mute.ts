@@ -1,9 +1,8 @@
 import { describeScope } from '../../src/domain/scope.ts';
 import { en, zh } from '../../src/domain/text.ts';
 import { defineCommand, entryOf } from '../../src/surface.ts';
-import { parseArguments, parseSpan } from '../arguments.ts';
-import { chooseCluster } from '../clusters.ts';
-import { parseTarget } from '../target.ts';
+import { parseAbout } from '../about.ts';
+import { parseSpan } from '../arguments.ts';
 
 const DEFAULT = '4h';
 
@@ -16,20 +15,16 @@ export const mute = defineCommand({
   },
 
   async run(args, actor, surface) {
-    const given = parseArguments(args, ['namespace', 'cluster', 'for']);
-    if (given.kind === 'wrong') return { text: given.says };
-    const chosen = chooseCluster(given.cluster, surface);
-    if (chosen.kind === 'wrong') return { text: chosen.says };
-    const target = parseTarget(given.words, given.namespace);
-    if (target.kind === 'wrong') return { text: target.says };
-    if (target.scope.kind === 'Cluster')
+    const about = parseAbout(args, surface, ['for']);
+    if (about.kind === 'wrong') return { text: about.says };
+    if (about.scope.kind === 'Cluster')
       return {
         text: {
           en: 'Mute what? Write for example `mute pvc/data-db-0 -n shop --for 4h`.',
           zh: '要静音哪个对象？例如 `mute pvc/data-db-0 -n shop --for 4h`。',
         },
       };
-    const forMs = parseSpan(given.for ?? DEFAULT);
+    const forMs = parseSpan(about.for ?? DEFAULT);
     if (forMs === undefined)
       return {
         text: {
@@ -38,8 +33,8 @@ export const mute = defineCommand({
         },
       };
     const { user, channel } = actor;
-    const { scope } = target;
-    await surface.take(entryOf(actor, { kind: 'mute', user, channel, cluster: chosen.cluster, scope, forMs }));
+    const { cluster, scope } = about;
+    await surface.take(entryOf(actor, { kind: 'mute', user, channel, cluster, scope, forMs }));
     return {
       text: {
         en: en`Asked to mute ${describeScope(scope)}. The outcome is told here.`,

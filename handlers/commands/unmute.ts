@@ -1,9 +1,7 @@
 import { describeScope } from '../../src/domain/scope.ts';
 import { en, zh } from '../../src/domain/text.ts';
 import { defineCommand, entryOf } from '../../src/surface.ts';
-import { parseArguments } from '../arguments.ts';
-import { chooseCluster } from '../clusters.ts';
-import { parseTarget } from '../target.ts';
+import { parseAbout } from '../about.ts';
 
 export const unmute = defineCommand({
   word: 'unmute',
@@ -11,13 +9,9 @@ export const unmute = defineCommand({
   does: { en: 'lets alerts about it begin threads again', zh: '让它的告警重新新建消息列' },
 
   async run(args, actor, surface) {
-    const given = parseArguments(args, ['namespace', 'cluster']);
-    if (given.kind === 'wrong') return { text: given.says };
-    const chosen = chooseCluster(given.cluster, surface);
-    if (chosen.kind === 'wrong') return { text: chosen.says };
-    const target = parseTarget(given.words, given.namespace);
-    if (target.kind === 'wrong') return { text: target.says };
-    if (target.scope.kind === 'Cluster')
+    const about = parseAbout(args, surface);
+    if (about.kind === 'wrong') return { text: about.says };
+    if (about.scope.kind === 'Cluster')
       return {
         text: {
           en: 'Unmute what? Write for example `unmute pvc/data-db-0 -n shop`.',
@@ -25,8 +19,8 @@ export const unmute = defineCommand({
         },
       };
     const { user, channel } = actor;
-    const { scope } = target;
-    await surface.take(entryOf(actor, { kind: 'unmute', user, channel, cluster: chosen.cluster, scope }));
+    const { cluster, scope } = about;
+    await surface.take(entryOf(actor, { kind: 'unmute', user, channel, cluster, scope }));
     return {
       text: {
         en: en`Asked to unmute ${describeScope(scope)}. The outcome is told here.`,

@@ -43,14 +43,28 @@ function jobsOf(kind: JobRef['kind'], rows: readonly Row[]): readonly JobRef[] {
   return rows.map(({ id, n }) => ({ kind, id, n }));
 }
 
-async function requests(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+/** Rows of one table that are due, marked as handed out. `counter` makes the name of each wake-up a new one. */
+async function wake(
+  tx: Tx,
+  kind: JobRef['kind'],
+  table: 'inbox' | 'incident' | 'rush' | 'scan',
+  columns: { readonly counter: string; readonly woken: Column; readonly order: string },
+  isDue: ReturnType<typeof sql>,
+  againAfterMs: number,
+): Promise<readonly JobRef[]> {
+  const counter = sql.ref(columns.counter);
   const { rows } = await sql<Row>`
-    update inbox set enqueue_no = enqueue_no + 1, woken_at = clock_timestamp()
+    update ${sql.table(table)} set ${counter} = ${counter} + 1, ${sql.ref(columns.woken)} = clock_timestamp()
     where id in (
-      select id from inbox where done_at is null and ${isQuiet('woken_at', againAfterMs)}
-      order by received_at limit ${MOST} for update skip locked)
-    returning id, enqueue_no as n`.execute(tx.db);
-  return jobsOf('intake', rows);
+      select id from ${sql.table(table)} where ${isDue} and ${isQuiet(columns.woken, againAfterMs)}
+      order by ${sql.ref(columns.order)} limit ${MOST} for update skip locked)
+    returning id, ${counter} as n`.execute(tx.db);
+  return jobsOf(kind, rows);
+}
+
+function requests(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+  const columns = { counter: 'enqueue_no', woken: 'woken_at', order: 'received_at' } as const;
+  return wake(tx, 'intake', 'inbox', columns, sql`done_at is null`, againAfterMs);
 }
 
 /** One wake-up takes all deliveries apart that wait. */
@@ -64,46 +78,26 @@ async function deliveries(tx: Tx): Promise<readonly JobRef[]> {
   );
 }
 
-async function diagnoses(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
-  const { rows } = await sql<Row>`
-    update incident set diagnose_no = diagnose_no + 1, diagnose_woken_at = clock_timestamp()
-    where id in (
-      select id from incident
-      where state not in ('resolved', 'joined') and (asked_no > answered_no or recheck_at <= clock_timestamp()) and ${isQuiet('diagnose_woken_at', againAfterMs)}
-      order by id limit ${MOST} for update skip locked)
-    returning id, diagnose_no as n`.execute(tx.db);
-  return jobsOf('diagnose', rows);
+function diagnoses(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+  const columns = { counter: 'diagnose_no', woken: 'diagnose_woken_at', order: 'id' } as const;
+  const isDue = sql`state not in ('resolved', 'joined') and (asked_no > answered_no or recheck_at <= clock_timestamp())`;
+  return wake(tx, 'diagnose', 'incident', columns, isDue, againAfterMs);
 }
 
-async function refreshes(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
-  const { rows } = await sql<Row>`
-    update incident set refresh_no = refresh_no + 1, refresh_woken_at = clock_timestamp()
-    where id in (
-      select id from incident
-      where wanted > shown and ${mayShow} and (refresh_until is null or refresh_until < clock_timestamp()) and ${isQuiet('refresh_woken_at', againAfterMs)}
-      order by id limit ${MOST} for update skip locked)
-    returning id, refresh_no as n`.execute(tx.db);
-  return jobsOf('refresh', rows);
+function refreshes(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+  const columns = { counter: 'refresh_no', woken: 'refresh_woken_at', order: 'id' } as const;
+  const isDue = sql`wanted > shown and ${mayShow} and (refresh_until is null or refresh_until < clock_timestamp())`;
+  return wake(tx, 'refresh', 'incident', columns, isDue, againAfterMs);
 }
 
-async function lists(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
-  const { rows } = await sql<Row>`
-    update rush set enqueue_no = enqueue_no + 1, woken_at = clock_timestamp()
-    where id in (
-      select id from rush where look_at <= clock_timestamp() and ${isQuiet('woken_at', againAfterMs)}
-      order by look_at limit ${MOST} for update skip locked)
-    returning id, enqueue_no as n`.execute(tx.db);
-  return jobsOf('list', rows);
+function lists(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+  const columns = { counter: 'enqueue_no', woken: 'woken_at', order: 'look_at' } as const;
+  return wake(tx, 'list', 'rush', columns, sql`look_at <= clock_timestamp()`, againAfterMs);
 }
 
-async function scans(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
-  const { rows } = await sql<Row>`
-    update scan set enqueue_no = enqueue_no + 1, woken_at = clock_timestamp()
-    where cluster in (
-      select cluster from scan where due_at <= clock_timestamp() and ${isQuiet('woken_at', againAfterMs)}
-      order by due_at limit ${MOST} for update skip locked)
-    returning id, enqueue_no as n`.execute(tx.db);
-  return jobsOf('scan', rows);
+function scans(tx: Tx, againAfterMs: number): Promise<readonly JobRef[]> {
+  const columns = { counter: 'enqueue_no', woken: 'woken_at', order: 'due_at' } as const;
+  return wake(tx, 'scan', 'scan', columns, sql`due_at <= clock_timestamp()`, againAfterMs);
 }
 
 /** Approved plans that may start or whose time is over, and plans under way that nobody holds. */

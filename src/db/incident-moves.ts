@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { type Cause, causeKey, goesOn, type Origin, type StoredState, step } from '../domain/incident.ts';
 import { type Ref, refKey } from '../domain/ref.ts';
 import { describeScope, type ScopeRef, scopeKey } from '../domain/scope.ts';
+import type { Language } from '../domain/text.ts';
 import type { Tx } from './database.ts';
 import { lockIncidents, now } from './moves.ts';
 import { cleanJson, cleanText } from './text.ts';
@@ -78,7 +79,10 @@ export async function openByAlert(
   throw new Error('an incident was opened and resolved again and again while it was looked for');
 }
 
-/** A row of its own, silent until a diagnosis finds something to show. False: somebody has one open for it. */
+/**
+ * A row of its own; what no person asked for is silent until a diagnosis finds something to show. False: somebody has one
+ * open for it.
+ */
 export async function insertIncident(
   tx: Tx,
   input: {
@@ -88,6 +92,8 @@ export async function insertIncident(
     readonly key: string;
     readonly channel: string;
     readonly origin: Origin;
+    readonly requester?: string | null;
+    readonly language?: Language | null;
   },
 ): Promise<boolean> {
   const made = await tx.db
@@ -97,11 +103,12 @@ export async function insertIncident(
       cluster: input.cluster,
       scope: JSON.stringify(cleanJson(input.scope)),
       scope_key: input.key,
-      requester: null,
+      requester: input.requester ?? null,
       channel: input.channel,
+      language: input.language ?? null,
       state: 'open',
       origin: input.origin,
-      silent: true,
+      silent: input.origin !== 'person',
     })
     .onConflict((conflict) =>
       conflict.columns(['cluster', 'scope_key']).where('state', 'not in', ['resolved', 'joined']).doNothing(),

@@ -7,7 +7,7 @@ import { refKey } from '../domain/ref.ts';
 import { describeScope, scopeKey } from '../domain/scope.ts';
 import type { NewPlan, Store } from '../ports.ts';
 import type { Database, Tx } from './database.ts';
-import { findMergeTarget, lockCauses, mergeInto, recordCauses } from './incident-moves.ts';
+import { findMergeTarget, insertIncident, lockCauses, mergeInto, recordCauses } from './incident-moves.ts';
 import { askDiagnosis, closeRequest, fromNow, lockIncidents, movePlan, now, openRequest } from './moves.ts';
 import { createPlan } from './new-plan.ts';
 import { holdUntil } from './noise.ts';
@@ -222,24 +222,8 @@ async function openOrJoin(
 ): Promise<{ readonly id: string; readonly isJoined: boolean }> {
   const key = cleanText(scopeKey(input.scope));
   for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt += 1) {
-    const made = await tx.db
-      .insertInto('incident')
-      .values({
-        id: input.id,
-        cluster: input.cluster,
-        scope: JSON.stringify(cleanJson(input.scope)),
-        scope_key: key,
-        requester: input.requester,
-        channel: input.channel,
-        language: input.language,
-        state: 'open',
-      })
-      .onConflict((conflict) =>
-        conflict.columns(['cluster', 'scope_key']).where('state', 'not in', ['resolved', 'joined']).doNothing(),
-      )
-      .returning('id')
-      .executeTakeFirst();
-    if (made) return { id: made.id, isJoined: false };
+    const made = await insertIncident(tx, { ...input, key, origin: 'person' });
+    if (made) return { id: input.id, isJoined: false };
     const open = await tx.db
       .selectFrom('incident')
       .select('id')

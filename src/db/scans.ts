@@ -16,18 +16,19 @@ export function scansOf(database: Database): Scans {
   return {
     planScans: (clusters, everyMs, newId) =>
       database.withTx(async (tx) => {
+        const looked = everyMs === 0 ? [] : clusters;
+        // A list of nothing is no SQL; no cluster is called ''.
         await tx.db
           .deleteFrom('scan')
-          .where('cluster', 'not in', clusters.length === 0 ? [''] : [...clusters])
+          .where('cluster', 'not in', ['', ...looked])
           .execute();
-        for (const cluster of everyMs === 0 ? [] : clusters) {
+        for (const cluster of looked) {
           await tx.db
             .insertInto('scan')
             .values({ cluster, id: newId(), every_ms: everyMs })
             .onConflict((conflict) => conflict.column('cluster').doUpdateSet({ every_ms: everyMs }))
             .execute();
         }
-        if (everyMs === 0) await tx.db.deleteFrom('scan').execute();
       }),
 
     beginScan: (id) =>

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Severity } from './fault.ts';
+import { isObjectName } from './names.ts';
 import type { KindName } from './resources.ts';
 import type { ScopeRef } from './scope.ts';
 
@@ -247,14 +248,14 @@ export function subjectOf({ name, labels }: Pick<Alert, 'name' | 'labels'>): Ale
     if (object === undefined) continue;
     const namespace = where === 'namespaced' ? told('namespace') : null;
     if (namespace === undefined) return unsaid(`it names a ${kind} and no namespace`);
-    if (!isName(object) || (namespace !== null && !isName(namespace)))
+    if (!isObjectName(object) || (namespace !== null && !isObjectName(namespace)))
       return unsaid(`what it names cannot be the name of a ${kind}`);
     return { kind: 'subject', scope: { kind, namespace, name: object }, isStorage: storageKinds.has(kind) };
   }
   if (known !== undefined) return unsaid(`it lacks the label that names its ${known}`);
   const namespace = told('namespace');
   if (namespace !== undefined && storageName.test(name) && !withoutStorage.some((label) => told(label) !== undefined)) {
-    if (!isName(namespace)) return unsaid('what it names cannot be the name of a Namespace');
+    if (!isObjectName(namespace)) return unsaid('what it names cannot be the name of a Namespace');
     return { kind: 'subject', scope: { kind: 'Namespace', namespace: null, name: namespace }, isStorage: true };
   }
   if (storageName.test(name)) return unsaid('it is about storage by its name, and names no object');
@@ -278,11 +279,6 @@ function ownLabels(labels: Readonly<Record<string, string>>): (label: string) =>
 
 function unsaid(says: string): AlertSubject {
   return { kind: 'unclear', says };
-}
-
-/** RFC 1123 subdomain. */
-function isName(text: string): boolean {
-  return text.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text);
 }
 
 /**

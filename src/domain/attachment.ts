@@ -6,7 +6,7 @@ import type { Attachment, AttachmentError, Claim, Pod, Volume } from './objects.
 import { deletingForMs, isDeleting, isFinished, isWaiting, waitedMs } from './pod.ts';
 import { type Ref, uniqueRefs } from './ref.ts';
 import type { Scope } from './scope.ts';
-import { duration, en, type Text, zh } from './text.ts';
+import { duration, en, listed as listedText, type Text, zh } from './text.ts';
 import { minutes } from './time.ts';
 import { attachmentOn, deletesData, isExclusive } from './volume.ts';
 
@@ -150,10 +150,7 @@ export function few<T>(items: readonly T[], most = 5): readonly T[] {
 
 /** `a`, `a and b`, `a, b and 3 more`. */
 export function listed(names: readonly string[], most = 3): string {
-  const shown = names.slice(0, most);
-  if (names.length > most) return `${shown.join(', ')} and ${names.length - most} more`;
-  const last = shown.at(-1) ?? '';
-  return shown.length < 2 ? last : `${shown.slice(0, -1).join(', ')} and ${last}`;
+  return listedText(names, most).en;
 }
 
 /**
@@ -233,7 +230,7 @@ export function isAttacherWell(driver: string, cluster: Cluster): boolean {
 /** What is known of an attacher that does not answer, as the beginning of a sentence. */
 export function attacherInWords(driver: string, cluster: Cluster): Text {
   return attacherOf(driver, cluster).isSeen
-    ? { en: 'The attacher works', zh: '挂接器在工作' }
+    ? { en: 'The attacher works, but it', zh: '挂接器在工作，但它' }
     : {
         en: 'The attacher could not be seen here, so make sure first that it runs; it',
         zh: '这里看不到挂接器，因此请先确认它在运行；它',

@@ -202,7 +202,11 @@ function fold(objects: readonly Ref[], culprit: string): readonly Box[] {
     const before = drawn.filter(({ kind }) => kind === ref.kind).length;
     const fits = (ofKind.get(ref.kind) ?? 0) <= OF_ONE_KIND || before < OF_ONE_KIND - 1;
     if (fits || refKey(ref) === culprit) drawn.push(ref);
-    else folded.set(ref.kind, [...(folded.get(ref.kind) ?? []), ref]);
+    else {
+      const alike = folded.get(ref.kind);
+      if (alike) alike.push(ref);
+      else folded.set(ref.kind, [ref]);
+    }
   }
   const rest: Ref[] = [];
   const count = () => drawn.length + folded.size + (rest.length > 0 ? 1 : 0);

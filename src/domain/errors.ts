@@ -45,6 +45,12 @@ export class Uncertain extends Error {
 /** What a person is told of something that was thrown; a bug speaks English. */
 export function saysOf(error: unknown): Sentence {
   if (error instanceof Refused || error instanceof Transient || error instanceof Uncertain) return error.says;
+  return messageOf(error);
+}
+
+/** Whatever was thrown, in one line for the log; of several errors all. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ');
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -233,7 +233,7 @@ export function describeIncidentState(state: IncidentState): Text {
     case 'resolved':
       return { en: 'resolved', zh: '已解决' };
     case 'joined':
-      return { en: 'part of another incident', zh: '已并入另一个事件' };
+      return { en: 'part of another incident', zh: '已并入另一个事故' };
     default:
       return absurd(state);
   }

@@ -88,7 +88,12 @@ export function digestOf(plan: {
   readonly params: Readonly<Record<string, unknown>>;
   readonly plan: readonly PlannedWrite[];
 }): string {
-  return `sha256:${createHash('sha256').update(canonicalText(plan)).digest('hex')}`;
+  return `sha256:${hashOf(plan)}`;
+}
+
+/** Hex SHA-256 of the RFC 8785 text of a value: equal values, and only they, have the same. */
+export function hashOf(value: unknown): string {
+  return createHash('sha256').update(canonicalText(value)).digest('hex');
 }
 
 /** RFC 8785 text. Values are JSON, so there always is one. */

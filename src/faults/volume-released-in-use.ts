@@ -58,11 +58,17 @@ export const volumeReleasedInUse = defineFault<'volume-released-in-use', Facts>(
   },
 });
 
-/** A claim that is gone leads from its pods to no volume: what the volume itself remembers does. */
+/** A claim that is gone, or younger than the pod, leads from it to no volume: what the volume itself remembers does. */
 function volumesOf(cluster: Cluster, { volumes, pods }: Scope): readonly Volume[] {
   const named = new Set(
-    pods.flatMap((pod) => pod.volumes.flatMap(({ claimName }) => `${pod.namespace}\n${claimName ?? ''}`)),
+    pods.flatMap((pod) =>
+      cluster
+        .claimsOfPod(pod)
+        .filter(({ claim }) => claim === undefined || pod.createdAt < claim.createdAt)
+        .map(({ claimName }) => `${pod.namespace}\n${claimName}`),
+    ),
   );
+  if (named.size === 0) return volumes;
   const remembered = cluster.objects.persistentvolumes.filter(
     ({ claimRef }) => claimRef && named.has(`${claimRef.namespace}\n${claimRef.name}`),
   );
@@ -78,11 +84,8 @@ function toDoomed(volume: Volume, cluster: Cluster): Doomed | undefined {
   if (attachments.length === 0) return undefined;
   const { namespace } = claimRef;
   const namesake = cluster.findClaim(namespace, claimRef.name);
-  const [pod, ...more] = cluster.objects.pods.filter(
-    (candidate) =>
-      candidate.namespace === namespace &&
-      runsOn(candidate, claimRef.name, namesake) &&
-      isHolder(candidate, attachments),
+  const [pod, ...more] = [...new Set(attachments.flatMap(({ nodeName }) => cluster.podsOnNode(nodeName)))].filter(
+    (candidate) => candidate.namespace === namespace && runsOn(candidate, claimRef.name, namesake),
   );
   if (pod) return { volume, claim: claimRef, pods: [pod, ...more], attachments };
   if (!cluster.coversPodsOfNamespace(namespace))
@@ -94,10 +97,6 @@ function toDoomed(volume: Volume, cluster: Cluster): Doomed | undefined {
 function runsOn(pod: Pod, claimName: string, namesake: Claim | undefined): boolean {
   if (isFinished(pod) || (namesake && pod.createdAt >= namesake.createdAt)) return false;
   return pod.volumes.some((volume) => volume.claimName === claimName);
-}
-
-function isHolder({ nodeName }: Pod, attachments: readonly Attachment[]): boolean {
-  return attachments.some((attachment) => attachment.nodeName === nodeName);
 }
 
 function toFinding({ volume, claim, pods, attachments }: Doomed, cluster: Cluster): FindingDraft<Facts> {

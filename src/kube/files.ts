@@ -331,10 +331,7 @@ function isWhole(object: unknown): boolean {
 function withNamespaces(objects: ObjectTable): ObjectTable {
   const known = new Set(objects.namespaces.map((item) => item.name));
   const implied = new Set<string>();
-  for (const resource of resourceNames) {
-    for (const { namespace } of objects[resource])
-      if (namespace !== null && !known.has(namespace)) implied.add(namespace);
-  }
+  for (const { namespace } of each(objects)) if (namespace !== null && !known.has(namespace)) implied.add(namespace);
   const raw = [...implied].map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } }));
   return { ...objects, namespaces: objects.namespaces.concat(parseObjects(raw).objects.namespaces) };
 }

@@ -4,6 +4,7 @@ import { SELECTED_NODE } from '../domain/claim.ts';
 import { Cluster, type ClusterIdentity, type ClusterInput, type PodCoverage, type Unread } from '../domain/cluster.ts';
 import { podsOfWorkload, sidecars } from '../domain/csi.ts';
 import { absurd, Refused, Transient } from '../domain/errors.ts';
+import { isNamespaceName, isObjectName } from '../domain/names.ts';
 import {
   type Attachment,
   type Claim,
@@ -26,7 +27,7 @@ import { en, type Sentence, type Text, zh } from '../domain/text.ts';
 import type { ClusterReader, ReadRequest, ReadResult } from '../ports.ts';
 import { ApiError, deadlines, type KubeClient, type Meter, toDomainError } from './client.ts';
 import { describeProblems } from './files.ts';
-import { isNamespaceName, isObjectName, pathOf } from './names.ts';
+import { pathOf } from './names.ts';
 import { type Parsed, parseItems } from './parse.ts';
 
 export interface ReaderOptions {

@@ -10,7 +10,7 @@ import {
 } from 'bullmq';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { Transient } from '../domain/errors.ts';
+import { messageOf, Transient } from '../domain/errors.ts';
 import { type JobKind, type JobRef, jobKinds, type Log, type Queue } from '../ports.ts';
 import { jobId } from './job-id.ts';
 
@@ -333,9 +333,4 @@ function settles(promise: Promise<unknown>, timeoutMs: number): Promise<boolean>
     ),
     timeoutMs,
   ).catch(() => false);
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ');
-  return error instanceof Error ? error.message : String(error);
 }

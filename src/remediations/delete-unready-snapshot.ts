@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { Cluster } from '../domain/cluster.ts';
-import { Refused } from '../domain/errors.ts';
 import type { Claim, Snapshot } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { type Assessment, defineRemediation } from '../domain/remediation.ts';
@@ -9,6 +8,7 @@ import { contentOf, GROUP_PROTECTION, restoresOf, SNAPSHOT_SOURCE } from '../dom
 import { en, type Text, zh } from '../domain/text.ts';
 import { deleteObject, type Write } from '../domain/write.ts';
 import { assessData, losesData, namelessReasons } from './rules/data.ts';
+import { sameAsPlanned } from './rules/identity.ts';
 import { unreadReasons } from './rules/unread.ts';
 
 const params = z.object({
@@ -99,19 +99,8 @@ export const deleteUnreadySnapshot = defineRemediation({
   },
 });
 
-function getSnapshot({ namespace, name, uid }: Params, cluster: Cluster): Snapshot {
-  const snapshot = cluster.findSnapshot(namespace, name);
-  if (!snapshot)
-    throw new Refused({
-      en: en`snapshot ${namespace}/${name} does not exist any more`,
-      zh: zh`快照 ${namespace}/${name} 已不存在`,
-    });
-  if (snapshot.uid !== uid)
-    throw new Refused({
-      en: en`snapshot ${namespace}/${name} was replaced by another one of that name`,
-      zh: zh`快照 ${namespace}/${name} 已被另一个同名的快照替换`,
-    });
-  return snapshot;
+function getSnapshot(params: Params, cluster: Cluster): Snapshot {
+  return sameAsPlanned({ en: 'snapshot', zh: '快照' }, params, cluster.findSnapshot(params.namespace, params.name));
 }
 
 function dataAtStake({ namespace, sourceClaim }: Snapshot, cluster: Cluster): readonly Claim[] {

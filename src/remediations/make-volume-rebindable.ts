@@ -1,13 +1,15 @@
 import { z } from 'zod';
-import { differencesOf } from '../domain/claim.ts';
+import { type Difference, differencesOf } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
 import type { Claim, Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
-import type { Sentence } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { type PatchOperation, patchObject, type Write } from '../domain/write.ts';
+import { sameAsPlanned } from './rules/identity.ts';
+import { phaseInWords } from './rules/reasons.ts';
 import { unreadReasons } from './rules/unread.ts';
 import { attachedReasons, isObject, sharedReasons } from './rules/volumes.ts';
 
@@ -37,12 +39,20 @@ export const makeVolumeRebindable = defineRemediation({
   needs,
   withinSeconds: 180,
   doc: {
-    does: 'Takes the uid of the old claim off the volume, so that the claim of the same name gets it with its old data.',
-    undo: 'put the old uid back, as long as the claim has not started to use the volume',
-    caution:
-      'The claim gets what the old one left: check that this is the volume that is meant. If several released volumes name this claim, only one of them can be right.',
+    does: {
+      en: 'Takes the uid of the old claim off the volume, so that the claim of the same name gets it with its old data.',
+      zh: '从卷上移除旧申领的 uid，让同名的申领得到这个卷及其旧数据。',
+    },
+    undo: {
+      en: 'put the old uid back, as long as the claim has not started to use the volume',
+      zh: '只要申领还没有开始使用这个卷，就可以把旧的 uid 写回去',
+    },
+    caution: {
+      en: 'The claim gets what the old one left: check that this is the volume that is meant. If several released volumes name this claim, only one of them can be right.',
+      zh: '申领会得到旧申领留下的数据：请确认指的就是这个卷。如果有多个已释放的卷指向这个申领，只有一个可能是对的。',
+    },
   },
-  title: ({ volume }) => `Let volume ${volume} bind again`,
+  title: ({ volume }) => ({ en: en`Let volume ${volume} bind again`, zh: zh`让卷 ${volume} 可以再次绑定` }),
   // Another volume of the same handle can be anywhere among all volumes.
   scope: () => ({ kind: 'Cluster' }),
 
@@ -62,18 +72,32 @@ export const makeVolumeRebindable = defineRemediation({
     ];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const volume = getVolume(target, cluster);
-    const reasons: Sentence[] = [...unreadReasons(cluster, needs)];
+    const reasons: Text[] = [...unreadReasons(cluster, needs)];
     if (volume.reclaimPolicy !== 'Retain')
-      reasons.push(`the policy of ${volume.name} is ${volume.reclaimPolicy}: set it to Retain first`);
-    if (isDeleting(volume)) reasons.push(`volume ${volume.name} is being deleted`);
+      reasons.push({
+        en: en`the policy of ${volume.name} is ${volume.reclaimPolicy}: set it to Retain first`,
+        zh: zh`${volume.name} 的策略是 ${volume.reclaimPolicy}：请先将其设置为 Retain`,
+      });
+    if (isDeleting(volume))
+      reasons.push({ en: en`volume ${volume.name} is being deleted`, zh: zh`卷 ${volume.name} 正在被删除` });
     if (volume.phase !== 'Released' && volume.phase !== 'Failed')
-      reasons.push(`volume ${volume.name} is ${volume.phase || 'in no phase'}, not Released`);
+      reasons.push({
+        en: en`volume ${volume.name} is ${phaseInWords(volume.phase)}, not Released`,
+        zh: zh`卷 ${volume.name} ${phaseInWords(volume.phase)}，而不是 Released`,
+      });
     const owner = cluster.findClaimByUid(target.claimUid);
-    if (owner) reasons.push(`claim ${owner.name} is the one that ${volume.name} names: the volume is its own`);
+    if (owner)
+      reasons.push({
+        en: en`claim ${owner.name} is the one that ${volume.name} names: the volume is its own`,
+        zh: zh`${volume.name} 指向的就是申领 ${owner.name}：这个卷本来就属于它`,
+      });
     if (target.dataName !== volume.name)
-      reasons.push(`it would give out the data of volume ${volume.name}, and this plan does not name it`);
+      reasons.push({
+        en: en`it would give out the data of volume ${volume.name}, and this plan does not name it`,
+        zh: zh`这会交出卷 ${volume.name} 的数据，而这个计划没有指明它`,
+      });
     return [
       ...reasons,
       ...attachedReasons(volume, cluster),
@@ -91,11 +115,12 @@ export const makeVolumeRebindable = defineRemediation({
 });
 
 function getVolume({ volume: name, uid, claimUid }: Params, cluster: Cluster): Volume {
-  const volume = cluster.findVolume(name);
-  if (!volume) throw new Refused(`volume ${name} does not exist any more`);
-  if (volume.uid !== uid) throw new Refused(`volume ${name} was replaced by another one of that name`);
+  const volume = sameAsPlanned({ en: 'volume', zh: '卷' }, { name, uid }, cluster.findVolume(name));
   if (volume.claimRef?.uid !== claimUid)
-    throw new Refused(`volume ${name} does not name the claim with uid ${claimUid} any more`);
+    throw new Refused({
+      en: en`volume ${name} does not name the claim with uid ${claimUid} any more`,
+      zh: zh`卷 ${name} 已不再指向 uid 为 ${claimUid} 的申领`,
+    });
   return volume;
 }
 
@@ -119,18 +144,43 @@ function releaseOperations({ spec }: Volume, claimUid: string): readonly PatchOp
 }
 
 /** Whether the claim of that name takes the volume at once: it is there, waits, and asks for nothing else. */
-function claimReasons(volume: Volume, cluster: Cluster): readonly Sentence[] {
+function claimReasons(volume: Volume, cluster: Cluster): readonly Text[] {
   if (!volume.claimRef) return [];
   const { namespace, name } = volume.claimRef;
   const claim = cluster.findClaim(namespace, name);
-  if (!claim) return [`there is no claim ${namespace}/${name} that could get volume ${volume.name}`];
-  const reasons: Sentence[] = [];
-  if (isDeleting(claim)) reasons.push(`claim ${claim.name} is being deleted`);
-  if (claim.phase === 'Bound') reasons.push(`claim ${claim.name} is bound to volume ${claim.volumeName ?? 'unknown'}`);
+  if (!claim)
+    return [
+      {
+        en: en`there is no claim ${namespace}/${name} that could get volume ${volume.name}`,
+        zh: zh`没有可以得到卷 ${volume.name} 的申领 ${namespace}/${name}`,
+      },
+    ];
+  const reasons: Text[] = [];
+  if (isDeleting(claim))
+    reasons.push({ en: en`claim ${claim.name} is being deleted`, zh: zh`申领 ${claim.name} 正在被删除` });
+  if (claim.phase === 'Bound')
+    reasons.push({
+      en: en`claim ${claim.name} is bound to volume ${claim.volumeName ?? 'unknown'}`,
+      zh: zh`申领 ${claim.name} 已绑定到卷 ${claim.volumeName ?? 'unknown'}`,
+    });
   if (claim.volumeName !== undefined && claim.volumeName !== volume.name)
-    reasons.push(`claim ${claim.name} asks for volume ${claim.volumeName}`);
+    reasons.push({
+      en: en`claim ${claim.name} asks for volume ${claim.volumeName}`,
+      zh: zh`申领 ${claim.name} 指定的是卷 ${claim.volumeName}`,
+    });
   return [
     ...reasons,
-    ...differencesOf(claim, volume).map((what) => `claim ${claim.name} and volume ${volume.name} differ in ${what}`),
+    ...differencesOf(claim, volume).map((what) => ({
+      en: en`claim ${claim.name} and volume ${volume.name} differ in ${what}`,
+      zh: zh`申领 ${claim.name} 和卷 ${volume.name} 的${differences[what]}不同`,
+    })),
   ];
 }
+
+const differences: Readonly<Record<Difference, string>> = {
+  class: '存储类',
+  size: '容量',
+  'access modes': '访问模式',
+  'volume mode': '卷模式',
+  selector: '选择算符',
+};

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Cluster } from '../domain/cluster.ts';
-import { Refused } from '../domain/errors.ts';
 import type { Claim, StorageClass } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { en, type Text, zh } from '../domain/text.ts';
 import { type PatchOperation, patchObject, pointerSegment, type Write } from '../domain/write.ts';
+import { sameAsPlanned } from './rules/identity.ts';
 import { provisionerReasons } from './rules/provisioners.ts';
 import { unreadReasons } from './rules/unread.ts';
 
@@ -91,14 +91,7 @@ export const markDefaultClass = defineRemediation({
 });
 
 function getClass({ storageClass: name, uid }: Params, cluster: Cluster): StorageClass {
-  const found = cluster.findClass(name);
-  if (!found) throw new Refused({ en: en`class ${name} does not exist any more`, zh: zh`存储类 ${name} 已不存在` });
-  if (found.uid !== uid)
-    throw new Refused({
-      en: en`class ${name} was replaced by another one of that name`,
-      zh: zh`存储类 ${name} 已被另一个同名的对象替换`,
-    });
-  return found;
+  return sameAsPlanned({ en: 'class', zh: '存储类' }, { name, uid }, cluster.findClass(name));
 }
 
 /** Without any annotation the map itself is absent, and `add` cannot write into it. */

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { Cluster } from '../domain/cluster.ts';
-import { Refused } from '../domain/errors.ts';
 import type { Pod, Volume } from '../domain/objects.ts';
 import { isFinished, isUnscheduled, isWaiting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
@@ -8,6 +7,7 @@ import type { ResourceName } from '../domain/resources.ts';
 import { en, type Text, zh } from '../domain/text.ts';
 import { isReady } from '../domain/workload.ts';
 import { type PatchOperation, patchObject, type Write } from '../domain/write.ts';
+import { sameAsPlanned } from './rules/identity.ts';
 import { unreadReasons } from './rules/unread.ts';
 
 const params = z.object({
@@ -91,14 +91,7 @@ export const patchMountOptions = defineRemediation({
 });
 
 function getVolume({ volume: name, uid }: Params, cluster: Cluster): Volume {
-  const volume = cluster.findVolume(name);
-  if (!volume) throw new Refused({ en: en`volume ${name} does not exist any more`, zh: zh`卷 ${name} 已不存在` });
-  if (volume.uid !== uid)
-    throw new Refused({
-      en: en`volume ${name} was replaced by another one of that name`,
-      zh: zh`卷 ${name} 已被另一个同名的对象替换`,
-    });
-  return volume;
+  return sameAsPlanned({ en: 'volume', zh: '卷' }, { name, uid }, cluster.findVolume(name));
 }
 
 /** An empty list is an absent field for the API server, and a JSON Patch tells the two apart. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Cluster, controllerOf, isLeaseFresh } from '../domain/cluster.ts';
 import { type DriverWorkload, leaderLeases, seenSidecars, sidecars } from '../domain/csi.ts';
-import { absurd, Refused } from '../domain/errors.ts';
+import { absurd } from '../domain/errors.ts';
 import type { Deployment, Lease, Pod, StatefulSet } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { type Assessment, defineRemediation } from '../domain/remediation.ts';
@@ -10,6 +10,8 @@ import { duration, en, enumerated, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { isReady } from '../domain/workload.ts';
 import { deleteObject, type PatchOperation, patchObject, pointerSegment, type Write } from '../domain/write.ts';
+import { sameAsPlanned } from './rules/identity.ts';
+import { getPod } from './rules/pods.ts';
 import { unreadReasons } from './rules/unread.ts';
 import { podsOfWorkload, successorsOf } from './rules/workloads.ts';
 
@@ -129,34 +131,9 @@ function findWorkload({ kind, namespace, name }: Params, cluster: Cluster): Cont
 }
 
 function getWorkload(target: Params, cluster: Cluster): Controller & { resource: 'deployments' | 'statefulsets' } {
-  const workload = findWorkload(target, cluster);
-  const { kind, namespace, name } = target;
-  if (!workload)
-    throw new Refused({
-      en: en`${kind} ${namespace}/${name} does not exist any more`,
-      zh: zh`${kind} ${namespace}/${name} 已不存在`,
-    });
-  if (workload.uid !== target.uid)
-    throw new Refused({
-      en: en`${kind} ${namespace}/${name} was replaced by another one of that name`,
-      zh: zh`${kind} ${namespace}/${name} 已被另一个同名的对象替换`,
-    });
+  const { kind } = target;
+  const workload = sameAsPlanned(kind, target, findWorkload(target, cluster));
   return { ...workload, resource: kind === 'Deployment' ? 'deployments' : 'statefulsets' };
-}
-
-function getPod({ namespace, name, uid }: Params, cluster: Cluster): Pod {
-  const pod = cluster.findPod(namespace, name);
-  if (!pod)
-    throw new Refused({
-      en: en`pod ${namespace}/${name} does not exist any more`,
-      zh: zh`Pod ${namespace}/${name} 已不存在`,
-    });
-  if (pod.uid !== uid)
-    throw new Refused({
-      en: en`pod ${namespace}/${name} was replaced by another one of that name`,
-      zh: zh`Pod ${namespace}/${name} 已被另一个同名的 Pod 替换`,
-    });
-  return pod;
 }
 
 /**

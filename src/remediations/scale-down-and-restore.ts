@@ -10,6 +10,7 @@ import { ownsClaim } from '../domain/scope.ts';
 import { en, type Text, zh } from '../domain/text.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { assessData, dataOfPod, retainFirstReasons } from './rules/data.ts';
+import { sameAsPlanned } from './rules/identity.ts';
 import { uniqueReasons } from './rules/reasons.ts';
 import { unreadReasons } from './rules/unread.ts';
 import { doomedVolumeReasons, podsOfWorkload } from './rules/workloads.ts';
@@ -134,18 +135,8 @@ function findWorkload({ kind, namespace, name }: Params, cluster: Cluster): Depl
 }
 
 function getWorkload(target: Params, cluster: Cluster): Deployment | StatefulSet {
-  const workload = findWorkload(target, cluster);
-  const { kind, namespace, name } = target;
-  if (!workload)
-    throw new Refused({
-      en: en`${kind} ${namespace}/${name} does not exist any more`,
-      zh: zh`${kind} ${namespace}/${name} 已不存在`,
-    });
-  if (workload.uid !== target.uid)
-    throw new Refused({
-      en: en`${kind} ${namespace}/${name} was replaced by another one of that name`,
-      zh: zh`${kind} ${namespace}/${name} 已被另一个同名的对象替换`,
-    });
+  const { kind, name } = target;
+  const workload = sameAsPlanned(kind, target, findWorkload(target, cluster));
   if (whenScaledDeletes(workload))
     throw new Refused({
       en: en`${name} deletes its claims when it is scaled down (whenScaled: Delete)`,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import type { Cluster } from '../domain/cluster.ts';
-import { Refused } from '../domain/errors.ts';
 import type { Deployment, Pod } from '../domain/objects.ts';
 import { isFinished } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
@@ -9,6 +8,7 @@ import { en, type Text, zh } from '../domain/text.ts';
 import { isExclusive } from '../domain/volume.ts';
 import { patchObject, type Write } from '../domain/write.ts';
 import { dataOfPod, retainFirstReasons } from './rules/data.ts';
+import { sameAsPlanned } from './rules/identity.ts';
 import { uniqueReasons } from './rules/reasons.ts';
 import { unreadReasons } from './rules/unread.ts';
 import { doomedVolumeReasons, podsOfWorkload, whoReverts } from './rules/workloads.ts';
@@ -116,19 +116,8 @@ export const setRecreateStrategy = defineRemediation({
   },
 });
 
-function getDeployment({ namespace, name, uid }: Params, cluster: Cluster): Deployment {
-  const deployment = cluster.findDeployment(namespace, name);
-  if (!deployment)
-    throw new Refused({
-      en: en`Deployment ${namespace}/${name} does not exist any more`,
-      zh: zh`Deployment ${namespace}/${name} 已不存在`,
-    });
-  if (deployment.uid !== uid)
-    throw new Refused({
-      en: en`Deployment ${namespace}/${name} was replaced by another one of that name`,
-      zh: zh`Deployment ${namespace}/${name} 已被另一个同名的 Deployment 替换`,
-    });
-  return deployment;
+function getDeployment(params: Params, cluster: Cluster): Deployment {
+  return sameAsPlanned('Deployment', params, cluster.findDeployment(params.namespace, params.name));
 }
 
 /** Recreate waits for every old pod object, so one on a dead node would hold up the rollout just as well. */

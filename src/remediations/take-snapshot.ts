@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { Cluster } from '../domain/cluster.ts';
 import { driverOfVolume } from '../domain/csi.ts';
-import { Refused } from '../domain/errors.ts';
 import type { Claim } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import { apiVersionOf, type ResourceName } from '../domain/resources.ts';
 import { en, type Text, zh } from '../domain/text.ts';
 import { createObject, type Write } from '../domain/write.ts';
+import { sameAsPlanned } from './rules/identity.ts';
 import { phaseInWords } from './rules/reasons.ts';
 import { unreadReasons } from './rules/unread.ts';
 
@@ -91,18 +91,7 @@ function snapshotName({ uid }: Params): string {
 }
 
 function getClaim({ namespace, claim: name, uid }: Params, cluster: Cluster): Claim {
-  const claim = cluster.findClaim(namespace, name);
-  if (!claim)
-    throw new Refused({
-      en: en`claim ${namespace}/${name} does not exist any more`,
-      zh: zh`申领 ${namespace}/${name} 已不存在`,
-    });
-  if (claim.uid !== uid)
-    throw new Refused({
-      en: en`claim ${namespace}/${name} was replaced by another one of that name`,
-      zh: zh`申领 ${namespace}/${name} 已被另一个同名的申领替换`,
-    });
-  return claim;
+  return sameAsPlanned({ en: 'claim', zh: '申领' }, { namespace, name, uid }, cluster.findClaim(namespace, name));
 }
 
 /** The snapshot controller takes none of a claim that is being deleted (`ensurePVCFinalizer`). */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { answerError, BadRequest } from '../body.ts';
+import { messageOf } from '../domain/errors.ts';
 import { locales } from '../locales/index.ts';
 import type { Clock } from '../ports.ts';
 import { answerAck, readSlackRequest } from './http.ts';
@@ -160,8 +161,4 @@ function numberOf(header: string | readonly string[] | undefined): number | unde
 
 function textOf(header: string | readonly string[] | undefined): string | undefined {
   return typeof header === 'string' ? header.slice(0, 100) : undefined;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -10,7 +10,7 @@ import {
 } from '@slack/web-api';
 import { z } from 'zod';
 import type { KnownPerson } from '../domain/approval.ts';
-import { Refused, Transient, Uncertain } from '../domain/errors.ts';
+import { messageOf, Refused, Transient, Uncertain } from '../domain/errors.ts';
 import type { Blocks, Chat, Clock, Log } from '../ports.ts';
 import { checkMessage, checkView } from './limits.ts';
 import { slackLogger } from './logger.ts';
@@ -358,8 +358,4 @@ function causesOf(error: unknown): string {
     one = one.cause;
   }
   return parts.join(' ');
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { App, type Receiver } from '@slack/bolt';
-import { Refused, Transient } from '../domain/errors.ts';
+import { messageOf, Refused, Transient } from '../domain/errors.ts';
 import { planIn } from '../domain/spoken.ts';
 import { en, type Sentence, type Text, textIn, zh } from '../domain/text.ts';
 import type { Locale } from '../locales/en.ts';
@@ -278,8 +278,4 @@ function teamOf(given: {
   readonly user: { readonly team_id?: string | undefined };
 }): string {
   return given.team?.id ?? given.user.team_id ?? '';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

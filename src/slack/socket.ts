@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SocketModeReceiver } from '@slack/bolt';
 import { z } from 'zod';
-import { Refused, Transient } from '../domain/errors.ts';
+import { messageOf, Refused, Transient } from '../domain/errors.ts';
 import type { Log } from '../ports.ts';
 import { slackLogger } from './logger.ts';
 
@@ -131,8 +131,4 @@ function untilAborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

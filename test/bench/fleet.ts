@@ -142,14 +142,12 @@ export function* fleet(claims: number, now: number, options: FleetOptions = {}):
         status: { attached: true },
       };
     }
-    yield podOf(i, { name: `p${i}`, namespace, node, created }, isStranded ? at(OLD_POD_MS) : undefined, isHeld);
-    if (isStranded)
-      yield replacementOf(i, {
-        name: `r${i}`,
-        namespace,
-        node: `f${downNodes + (i % (nodes - downNodes))}`,
-        created: at(OLD_POD_MS),
-      });
+    const placed = { name: `p${i}`, namespace, node, created };
+    yield podOf(i, placed, isHeld ? 'ended' : 'running', isStranded ? at(OLD_POD_MS) : undefined);
+    if (isStranded) {
+      const elsewhere = `f${downNodes + (i % (nodes - downNodes))}`;
+      yield podOf(i, { name: `r${i}`, namespace, node: elsewhere, created: at(OLD_POD_MS) }, 'waiting');
+    }
     for (let no = 0; no < eventsPerObject; no += 1) {
       for (const [kind, name] of [
         ['PersistentVolumeClaim', `c${i}`],
@@ -170,14 +168,22 @@ interface Placed {
   readonly created: string;
 }
 
-/** Runs, or stands as the last word of a node that does not answer, or has ended and still names its claim. */
-function podOf(
-  i: number,
-  { name, namespace, node, created }: Placed,
-  deletedAt: string | undefined,
-  isEnded: boolean,
-): Raw {
-  const ready = deletedAt === undefined && !isEnded ? 'True' : 'False';
+/** `running`, also as the last word of a node that does not answer; `ended` and still naming its claim; `waiting` for its volume. */
+type PodState = 'running' | 'ended' | 'waiting';
+
+const statusOf = {
+  running: (at: string) => ({ phase: 'Running', isReady: true, state: { running: { startedAt: at } } }),
+  ended: (at: string) => ({
+    phase: 'Succeeded',
+    isReady: false,
+    state: { terminated: { exitCode: 0, reason: 'Completed', startedAt: at, finishedAt: at } },
+  }),
+  waiting: () => ({ phase: 'Pending', isReady: false, state: { waiting: { reason: 'ContainerCreating' } } }),
+} satisfies Record<PodState, (at: string) => object>;
+
+function podOf(i: number, { name, namespace, node, created }: Placed, kind: PodState, deletedAt?: string): Raw {
+  const { phase, isReady, state } = statusOf[kind](created);
+  const ready = isReady && deletedAt === undefined;
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -192,57 +198,12 @@ function podOf(
     },
     spec: specOf(i, node),
     status: {
-      phase: isEnded ? 'Succeeded' : 'Running',
+      phase,
       conditions: [
         { type: 'PodScheduled', status: 'True', lastTransitionTime: created },
-        { type: 'Ready', status: ready, lastTransitionTime: created },
+        { type: 'Ready', status: ready ? 'True' : 'False', lastTransitionTime: created },
       ],
-      containerStatuses: [
-        {
-          name: 'c',
-          image: 'c',
-          imageID: '',
-          ready: ready === 'True',
-          restartCount: 0,
-          state: isEnded
-            ? { terminated: { exitCode: 0, reason: 'Completed', startedAt: created, finishedAt: created } }
-            : { running: { startedAt: created } },
-        },
-      ],
-    },
-  };
-}
-
-/** Waits on another node for the volume of a pod that a dead node keeps. */
-function replacementOf(i: number, { name, namespace, node, created }: Placed): Raw {
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: {
-      name,
-      namespace,
-      uid: `u-${name}`,
-      creationTimestamp: created,
-      labels: { app: 'web' },
-      ownerReferences: ownersOf(i),
-    },
-    spec: specOf(i, node),
-    status: {
-      phase: 'Pending',
-      conditions: [
-        { type: 'PodScheduled', status: 'True', lastTransitionTime: created },
-        { type: 'Ready', status: 'False', reason: 'ContainersNotReady', lastTransitionTime: created },
-      ],
-      containerStatuses: [
-        {
-          name: 'c',
-          image: 'c',
-          imageID: '',
-          ready: false,
-          restartCount: 0,
-          state: { waiting: { reason: 'ContainerCreating' } },
-        },
-      ],
+      containerStatuses: [{ name: 'c', image: 'c', imageID: '', ready, restartCount: 0, state }],
     },
   };
 }

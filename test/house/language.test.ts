@@ -70,8 +70,6 @@ const englishAlone: readonly string[] = [
   'mount-failed',
   'multi-attach-live-node',
   'volume-released-in-use',
-  'lower-resize-request',
-  'make-volume-rebindable',
   'recreate-pending-claim',
 ];
 

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Refused, Transient } from '../../src/domain/errors.ts';
+import { isNamespaceName, isObjectName } from '../../src/domain/names.ts';
 import { resourceNames, resources } from '../../src/domain/resources.ts';
 import { deleteObject, patchObject } from '../../src/domain/write.ts';
 import { ApiError, type ApiFailure, KubeClient, toDomainError } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config.ts';
-import { isNamespaceName, isObjectName, pathOf } from '../../src/kube/names.ts';
+import { pathOf } from '../../src/kube/names.ts';
 import { createReader } from '../../src/kube/reader.ts';
 import { createWriter } from '../../src/kube/writer.ts';
 import {

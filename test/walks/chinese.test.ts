@@ -18,7 +18,7 @@ describe('somebody whose Slack speaks Chinese', () => {
 
   it('gets a thread in Chinese, whose sentences say what the English ones do', async () => {
     await house.say('mei', '/k8s-storage diagnose pvc/data-db-0 -n shop');
-    const head = wordsOf(await house.saw(/节点 n1 已停机/));
+    const head = wordsOf(await house.saw(/节点 n1 已停机[\s\S]*待办：/));
     expect(head).toMatch(/^严重：节点 n1 已停机[^\n]*\n待办：/);
     const finding = wordsOf(await house.saw(/修复：给 n1 添加停止服务污点/));
     for (const words of ['高风险', '每个批准人都要回答', '撤销方法', '批准 0/2', '证据', '人工可以做的事'])

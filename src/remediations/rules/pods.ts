@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { type Cluster, controllerOf } from '../../domain/cluster.ts';
-import { Refused } from '../../domain/errors.ts';
 import type { Pod } from '../../domain/objects.ts';
 import { isDeleting } from '../../domain/pod.ts';
 import type { ScopeRef } from '../../domain/scope.ts';
 import { en, type Text, zh } from '../../domain/text.ts';
+import { sameAsPlanned } from './identity.ts';
 
 /** Parameters of every remediation that removes one pod object. `dataName` is the claim whose name is typed when data goes. */
 export const podParams = z.object({
@@ -20,19 +20,8 @@ export function podScope({ namespace, name }: PodParams): ScopeRef {
 }
 
 /** The pod of the plan. Throws `Refused` when it is gone or was replaced by another one of that name. */
-export function getPod({ namespace, name, uid }: PodParams, cluster: Cluster): Pod {
-  const pod = cluster.findPod(namespace, name);
-  if (!pod)
-    throw new Refused({
-      en: en`pod ${namespace}/${name} does not exist any more`,
-      zh: zh`Pod ${namespace}/${name} 已不存在`,
-    });
-  if (pod.uid !== uid)
-    throw new Refused({
-      en: en`pod ${namespace}/${name} was replaced by another one of that name`,
-      zh: zh`Pod ${namespace}/${name} 已被另一个同名的 Pod 取代`,
-    });
-  return pod;
+export function getPod(params: PodParams, cluster: Cluster): Pod {
+  return sameAsPlanned({ en: 'pod', zh: 'Pod' }, params, cluster.findPod(params.namespace, params.name));
 }
 
 /** Whether the pod of the plan is gone; a replacement of the same name is another pod. Pods must have been read. */

@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import { hours } from '../../../src/domain/time.ts';
-import { claim, DRIVER, namespace, pod, textAt } from '../bed/objects.ts';
+import { DRIVER, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
+import { startPair } from '../bed/stories.ts';
 
 const PROVISIONER_FINALIZER = 'external-provisioner.volume.kubernetes.io/finalizer';
 
@@ -16,16 +17,7 @@ export const backendVolumeOrphaned = defineScenario({
   leaks: 2,
 
   async provoke(bed) {
-    await bed.apply(
-      namespace('shop'),
-      claim('shop/data'),
-      pod('shop/one', { claims: ['data'] }),
-      claim('shop/other'),
-      pod('shop/beside', { claims: ['other'] }),
-    );
-    await bed.untilReady('pod shop/one');
-    await bed.untilReady('pod shop/beside');
-    const volume = await bed.untilVolumeOf('shop/data');
+    const volume = await startPair(bed);
     const { name } = volume.metadata;
     const handle = textAt(volume, 'spec.csi.volumeHandle');
     // As a provisioner before v5 leaves its volumes; then somebody deletes the volume first and the claim afterwards.

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
-import { claim, isReady, namespace, pod, textAt } from '../bed/objects.ts';
+import { isReady, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
+import { startPair } from '../bed/stories.ts';
 
 export const claimLost = defineScenario({
   id: 'claim-lost',
@@ -10,16 +11,7 @@ export const claimLost = defineScenario({
   leaks: 1,
 
   async provoke(bed) {
-    await bed.apply(
-      namespace('shop'),
-      claim('shop/data'),
-      pod('shop/one', { claims: ['data'] }),
-      claim('shop/other'),
-      pod('shop/beside', { claims: ['other'] }),
-    );
-    await bed.untilReady('pod shop/one');
-    await bed.untilReady('pod shop/beside');
-    const volume = await bed.untilVolumeOf('shop/data');
+    const volume = await startPair(bed);
     await bed.api.delete(`pv ${volume.metadata.name}`);
     await bed.untilDeleting(`pv ${volume.metadata.name}`);
     await bed.api.nullFinalizers(`pv ${volume.metadata.name}`);

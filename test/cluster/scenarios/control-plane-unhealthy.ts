@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import { minutes } from '../../../src/domain/time.ts';
-import { claim, listAt, namespace, pod, textAt } from '../bed/objects.ts';
+import { listAt, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
+import { startPair } from '../bed/stories.ts';
 
 const LATER = minutes(20);
 
@@ -15,16 +16,7 @@ export const controlPlaneUnhealthy = defineScenario({
   repairs: [{ remediation: 'set-reclaim-policy-retain' }],
 
   async provoke(bed) {
-    await bed.apply(
-      namespace('shop'),
-      claim('shop/data'),
-      pod('shop/one', { claims: ['data'] }),
-      claim('shop/other'),
-      pod('shop/beside', { claims: ['other'] }),
-    );
-    await bed.untilReady('pod shop/one');
-    await bed.untilReady('pod shop/beside');
-    const volume = await bed.untilVolumeOf('shop/data');
+    const volume = await startPair(bed);
     const handle = textAt(volume, 'spec.csi.volumeHandle');
     await bed.untilThere('Lease kube-system/kube-controller-manager');
     await bed.program('kcm').kill();

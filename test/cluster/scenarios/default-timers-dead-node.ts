@@ -3,6 +3,7 @@ import { minutes, seconds } from '../../../src/domain/time.ts';
 import { findingsOf } from '../bed/diagnosis.ts';
 import { claim, deployment, isReady, namespace, pod, prefers, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
+import { untilReplaced } from '../bed/stories.ts';
 
 export const defaultTimersDeadNode = defineScenario({
   id: 'default-timers-dead-node',
@@ -33,12 +34,7 @@ export const defaultTimersDeadNode = defineScenario({
     await bed.untilNotReady('n1');
     // The pods are evicted in some minutes by themselves: too early to say anything.
     expect(await findingsOf(bed, 0)).toEqual([]);
-    const waiting = await bed.untilPod(
-      'a replacement on another node',
-      'shop',
-      'web',
-      (one) => one.metadata.uid !== old.metadata.uid && textAt(one, 'spec.nodeName') !== '',
-    );
+    const waiting = await untilReplaced(bed, old);
     const evictedAfterMs = performance.now() - began;
     expect(evictedAfterMs).toBeGreaterThan(seconds(300));
     await bed.untilEvent('shop', waiting.metadata.name, /is already used by pod/);

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
-import { claim, deployment, isBeingDeleted, isReady, namespace, pod, prefers, textAt } from '../bed/objects.ts';
+import { isBeingDeleted, isReady, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
+import { startWeb, untilReplaced } from '../bed/stories.ts';
 
 export const detachFailedNodeGone = defineScenario({
   id: 'detach-failed-node-gone',
@@ -21,16 +22,7 @@ export const detachFailedNodeGone = defineScenario({
   ],
 
   async provoke(bed) {
-    await bed.apply(
-      namespace('shop'),
-      claim('shop/data'),
-      deployment('shop/web', { claims: ['data'], spec: { affinity: prefers('n1') } }),
-      claim('shop/other'),
-      pod('shop/beside', { claims: ['other'], on: 'n2' }),
-    );
-    const old = await bed.untilPod('the pod of web to be Ready on n1', 'shop', 'web', isReady);
-    await bed.untilReady('pod shop/beside');
-    const volume = await bed.untilVolumeOf('shop/data');
+    const { old, volume } = await startWeb(bed);
     await bed.disks.fail({
       rpc: 'ControllerUnpublishVolume',
       node: 'i-n1',
@@ -42,12 +34,7 @@ export const detachFailedNodeGone = defineScenario({
     await bed.untilGone('CSINode n1');
     // Pod garbage collection would do it within a minute.
     await bed.api.delete(`pod shop/${old.metadata.name}`, { gracePeriodSeconds: 0 });
-    const waiting = await bed.untilPod(
-      'a replacement on another node',
-      'shop',
-      'web',
-      (one) => one.metadata.uid !== old.metadata.uid && textAt(one, 'spec.nodeName') !== '',
-    );
+    const waiting = await untilReplaced(bed, old);
     const going = await bed.until('the forced detach to have been refused', async () => {
       const all = await bed.attachmentsOf(volume.metadata.name);
       return all.find((one) => isBeingDeleted(one) && textAt(one, 'status.detachError.message') !== '');

@@ -3,6 +3,7 @@ import { minutes } from '../../../src/domain/time.ts';
 import { findingsOf } from '../bed/diagnosis.ts';
 import { claim, deployment, isReady, namespace, prefers, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
+import { untilReplaced } from '../bed/stories.ts';
 
 export const harmForcedDeletionWithoutProof = defineScenario({
   id: 'harm-forced-deletion-without-proof',
@@ -22,12 +23,7 @@ export const harmForcedDeletionWithoutProof = defineScenario({
     const volume = await bed.untilVolumeOf('shop/data');
     const handle = textAt(volume, 'spec.csi.volumeHandle');
     bed.machine('n1').hang();
-    const waiting = await bed.untilPod(
-      'a replacement on another node',
-      'shop',
-      'web',
-      (one) => one.metadata.uid !== old.metadata.uid && textAt(one, 'spec.nodeName') !== '',
-    );
+    const waiting = await untilReplaced(bed, old);
     await bed.untilEvent('shop', waiting.metadata.name, /is already used by pod/);
     // Nobody can tell this from a machine that is off. The bot asks people for the proof; somebody does not wait for it.
     expect(await findingsOf(bed, minutes(20))).toEqual([

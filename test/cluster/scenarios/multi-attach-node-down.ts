@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import { minutes } from '../../../src/domain/time.ts';
 import { claim, deployment, isReady, namespace, pod, prefers, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
+import { untilReplaced } from '../bed/stories.ts';
 
 export const multiAttachNodeDown = defineScenario({
   id: 'multi-attach-node-down',
@@ -30,12 +31,7 @@ export const multiAttachNodeDown = defineScenario({
     await bed.untilReady('pod shop/beside');
     const volume = await bed.untilVolumeOf('shop/data');
     await bed.machine('n1').powerOff();
-    const waiting = await bed.untilPod(
-      'a replacement on another node',
-      'shop',
-      'web',
-      (one) => one.metadata.uid !== old.metadata.uid && textAt(one, 'spec.nodeName') !== '',
-    );
+    const waiting = await untilReplaced(bed, old);
     await bed.untilEvent('shop', waiting.metadata.name, /is already used by pod/);
     const [attachment] = await bed.attachmentsOf(volume.metadata.name);
     return {

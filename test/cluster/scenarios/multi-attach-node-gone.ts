@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
-import { claim, deployment, isReady, namespace, pod, prefers, textAt } from '../bed/objects.ts';
+import { isReady, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
+import { startWeb, untilReplaced } from '../bed/stories.ts';
 
 export const multiAttachNodeGone = defineScenario({
   id: 'multi-attach-node-gone',
@@ -17,26 +18,12 @@ export const multiAttachNodeGone = defineScenario({
   ],
 
   async provoke(bed) {
-    await bed.apply(
-      namespace('shop'),
-      claim('shop/data'),
-      deployment('shop/web', { claims: ['data'], spec: { affinity: prefers('n1') } }),
-      claim('shop/other'),
-      pod('shop/beside', { claims: ['other'], on: 'n2' }),
-    );
-    const old = await bed.untilPod('the pod of web to be Ready on n1', 'shop', 'web', isReady);
-    await bed.untilReady('pod shop/beside');
-    const volume = await bed.untilVolumeOf('shop/data');
+    const { old, volume } = await startWeb(bed);
     await bed.machine('n1').powerOff();
     await bed.api.delete('node n1');
     // Pod garbage collection would do it within a minute.
     await bed.api.delete(`pod shop/${old.metadata.name}`, { gracePeriodSeconds: 0 });
-    const waiting = await bed.untilPod(
-      'a replacement on another node',
-      'shop',
-      'web',
-      (one) => one.metadata.uid !== old.metadata.uid && textAt(one, 'spec.nodeName') !== '',
-    );
+    const waiting = await untilReplaced(bed, old);
     await bed.untilEvent('shop', waiting.metadata.name, /exclusively attached to one node/);
     const [attachment] = await bed.attachmentsOf(volume.metadata.name);
     return {

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
-import { claim, namespace, pod, textAt } from '../bed/objects.ts';
+import { textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
+import { startPair } from '../bed/stories.ts';
 
 export const resizeFailed = defineScenario({
   id: 'resize-failed',
@@ -10,16 +11,7 @@ export const resizeFailed = defineScenario({
   repairs: [{ remediation: 'lower-resize-request' }],
 
   async provoke(bed) {
-    await bed.apply(
-      namespace('shop'),
-      claim('shop/data'),
-      pod('shop/one', { claims: ['data'] }),
-      claim('shop/other'),
-      pod('shop/beside', { claims: ['other'] }),
-    );
-    await bed.untilReady('pod shop/one');
-    await bed.untilReady('pod shop/beside');
-    const volume = await bed.untilVolumeOf('shop/data');
+    const volume = await startPair(bed);
     const fault = await bed.disks.fail({
       rpc: 'ControllerExpandVolume',
       volume: textAt(volume, 'spec.csi.volumeHandle'),
