@@ -82,6 +82,10 @@ function faultPage(fault: Fault, remediations: readonly Remediation[]): string {
     fault.doc.mitigation,
     '',
     ...(links.length === 0 ? [] : ['What the bot can offer:', '', ...links, '']),
+    '## Prevention',
+    '',
+    textIn(fault.prevention, 'en'),
+    '',
   ].join('\n');
 }
 

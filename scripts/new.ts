@@ -31,6 +31,7 @@ export const ${camelCase(id)} = defineFault<'${id}', Facts>({
     explanation: () => ({ en: '', zh: '' }),
   },
   doc: { meaning: '', impact: '', diagnosis: '', mitigation: '' },
+  prevention: { en: '', zh: '' },
 
   *detect(_cluster, _scope): Iterable<FindingDraft<Facts>> {},
 });

@@ -41,6 +41,7 @@ function fault(
     uses,
     words: { summary: () => `${id} is wrong`, explanation: () => 'because' },
     doc: { meaning: '', impact: '', diagnosis: '', mitigation: '' },
+    prevention: { en: '', zh: '' },
     *detect(_cluster, _scope, before) {
       causes?.(before);
       if (found instanceof Error) throw found;

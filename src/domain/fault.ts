@@ -4,7 +4,7 @@ import type { Ref } from './ref.ts';
 import type { OfferDraft } from './remediation.ts';
 import type { ResourceName } from './resources.ts';
 import type { Scope } from './scope.ts';
-import type { Sentence } from './text.ts';
+import type { Sentence, Text } from './text.ts';
 
 export type Severity = 'critical' | 'warning' | 'info';
 
@@ -72,6 +72,8 @@ export interface FaultSpec<Id extends string, Facts> {
   readonly wholeClusterOnly?: true;
   readonly words: Words<Facts>;
   readonly doc: FaultDoc;
+  /** What would have kept it from happening: one or two sentences, true of every case of it. For post-mortems and its page. */
+  readonly prevention: Text;
   /**
    * Yields the findings of the scope. Pure: the clock is `cluster.now`. For rank 8, `causes` are the findings so far,
    * and what rests on none of them is dropped.
@@ -98,6 +100,7 @@ export interface Fault {
   readonly uses: readonly ResourceName[];
   readonly wholeClusterOnly: boolean;
   readonly doc: FaultDoc;
+  readonly prevention: Text;
   detect(cluster: Cluster, scope: Scope, causes: readonly FoundCause[]): Iterable<FindingDraft<unknown> & Sentences>;
 }
 
@@ -116,6 +119,7 @@ export function defineFault<const Id extends string, Facts>(spec: FaultSpec<Id, 
     uses: spec.uses ?? [],
     wholeClusterOnly: spec.wholeClusterOnly ?? false,
     doc: spec.doc,
+    prevention: spec.prevention,
     *detect(cluster, scope, causes) {
       for (const draft of spec.detect(cluster, scope, causes)) {
         yield { ...draft, summary: spec.words.summary(draft.facts), explanation: spec.words.explanation(draft.facts) };

@@ -139,6 +139,10 @@ export const attachFailed = defineFault<'attach-failed', Facts>({
     mitigation:
       'Heal what the error names; nothing needs to be restarted afterwards. When only one machine refuses, cordon it and let the pod move to another. Deleting the VolumeAttachment to "retry", the pod or the claim is common advice that changes nothing.',
   },
+  prevention: {
+    en: 'Alert on VolumeAttachments with an `attachError` and on the quota, credentials and errors of the storage backend, so that the first refused attachment is seen before many pods wait. Try a new driver release on one node before all.',
+    zh: '对带有 `attachError` 的 VolumeAttachment 以及存储后端的配额、凭据和错误设置告警，在许多 Pod 开始等待之前就能看到第一次被拒绝的挂接。新的驱动版本先在一个节点上试用，再推广到所有节点。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const failed = [...attachesOf(cluster, scope)]

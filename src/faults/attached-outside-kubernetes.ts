@@ -84,6 +84,10 @@ export const attachedOutsideKubernetes = defineFault<'attached-outside-kubernete
     mitigation:
       'Find the holder in the backend (the machine to which the disk is attached, the watcher of the image), make sure that it is dead or does not need the volume, and release it there. Deleting the attachment or the pod does not touch that holder. Never fence or block an address without knowing whose it is.',
   },
+  prevention: {
+    en: 'Give every cluster its own pool or its own account in the backend, and detach volumes from old machines before their cluster is taken down.',
+    zh: '让每个集群在后端使用自己的存储池或账户，并在拆除集群之前先从旧机器上解除卷的挂接。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const found = [...refusedAttaches(cluster, scope), ...refusedMappings(cluster, scope)].toSorted(

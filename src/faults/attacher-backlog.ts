@@ -65,6 +65,10 @@ export const attacherBacklog = defineFault<'attacher-backlog', Facts>({
     mitigation:
       'Wait while it shrinks, and do not move more pods meanwhile. If it does not shrink, look for throttling by the backend in the logs of the attacher, and raise `--worker-threads` and `--timeout` of the csi-attacher. Deleting attachments by hand only adds work, and restarting the attacher begins with the whole queue again.',
   },
+  prevention: {
+    en: 'Size `--worker-threads` of the csi-attacher for the largest drain or node loss that may happen, and drain nodes one after the other.',
+    zh: '按可能出现的最大规模的腾空或节点丢失来设置 csi-attacher 的 `--worker-threads`，并且逐个腾空节点。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const drivers = new Set(scope.attachments.map(({ attacher }) => attacher));

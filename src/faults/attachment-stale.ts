@@ -83,6 +83,10 @@ export const attachmentStale = defineFault<'attachment-stale', Facts>({
     mitigation:
       'Deleting the VolumeAttachment orders the detach. That is safe only while the node is Ready and does not report the volume in use. Look why the attach/detach controller did not do it: made by hand, restored from a backup, or a controller manager that does not lead.',
   },
+  prevention: {
+    en: 'Never make VolumeAttachments by hand and leave them out of backups and restores; alert on attachments whose node has no pod that uses the volume.',
+    zh: '不要手动创建 VolumeAttachment，也不要把它们纳入备份和恢复；对所在节点没有 Pod 使用该卷的挂接设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const stale = Map.groupBy(staleAttachments(cluster, scope), ({ volume }) => volume);

@@ -94,6 +94,10 @@ export const attachmentUntrue = defineFault<'attachment-untrue', Facts>({
     mitigation:
       'For `node-replaced` make sure in the backend that the volume is attached nowhere, then delete the VolumeAttachment: it is made again for the new machine. For `record-missing` delete the pod, so that the controller forgets the volume on that node. Formatting or repairing the device would hit the wrong one; a taint helps nothing.',
   },
+  prevention: {
+    en: 'Drain a node and delete its Node object before a machine takes the name over, or give every machine a name of its own.',
+    zh: '在另一台机器接用节点名称之前，先腾空节点并删除其 Node 对象；或者让每台机器都有自己的名称。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const found = [...contradictions(cluster, scope)].toSorted(

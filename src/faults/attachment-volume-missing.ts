@@ -81,6 +81,10 @@ export const attachmentVolumeMissing = defineFault<'attachment-volume-missing', 
     mitigation:
       'Make sure in the backend that the volume is detached from the machine, note its handle as it may be left over, then remove the finalizer of the VolumeAttachment. Where the old object is at hand, making it again (same name, same handle, Retain) lets the detach finish in order. Never clear the finalizers of volumes.',
   },
+  prevention: {
+    en: 'Do not clear the finalizers of PersistentVolumes: an admission policy can refuse updates that remove `external-attacher` finalizers from a volume that is attached.',
+    zh: '不要清除持久卷的 Finalizer：可以用准入策略拒绝从已挂接的卷上移除 `external-attacher` Finalizer 的更新。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const lost = scope.attachments

@@ -90,6 +90,10 @@ export const backendUnreachable = defineFault<'backend-unreachable', Facts>({
     mitigation:
       'Bring the server back, with the same name and export, and let the unmounts finish; afterwards remove clients first and the server last. For a single node, look at its network and its node plugin. Rebooting all nodes, forcing pods away and deleting volumes are the common advice, and lose what was not written.',
   },
+  prevention: {
+    en: 'Run the storage server apart from the workloads that mount it, with more than one replica behind one address, and alert when its Service has no ready endpoint.',
+    zh: '让存储服务器与挂载它的工作负载分开运行，在同一地址后面有多个副本，并在其 Service 没有就绪端点时告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const trouble of unreachableServers(cluster)) {

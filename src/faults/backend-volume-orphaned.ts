@@ -57,6 +57,10 @@ export const backendVolumeOrphaned = defineFault<'backend-volume-orphaned', Fact
     mitigation:
       'Look inside before anything else: import it as a static volume with the policy Retain and mount it read-only. Delete it only in the backend, after a backend snapshot there, with the word of the owner of the data and of a second person. A list of handles that the cluster does not know, which is what most clean-up scripts delete, also holds the volumes of every other cluster.',
   },
+  prevention: {
+    en: 'Run csi-provisioner v5.0.2 or later, delete the claim and never the volume first, never clear finalizers, and compare the inventory of the backend with the volumes of the cluster regularly.',
+    zh: '使用 csi-provisioner v5.0.2 或更高版本，先删除申领而绝不先删除卷，绝不清除 Finalizer，并定期将后端的清单与集群的卷进行比对。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const clusterId = cluster.identity.uid;

@@ -64,6 +64,10 @@ export const capacityExhausted = defineFault<'capacity-exhausted', Facts>({
     mitigation:
       'Free space in the pool, extend it, or ask for less with a new claim. Do not edit or delete CSIStorageCapacity objects: the provisioner writes them, and a wrong one only moves the failure into the backend. Adding CPU or memory does not help.',
   },
+  prevention: {
+    en: 'Alert on `CSIStorageCapacity` and on the free space of the pool at a level that leaves time to extend it.',
+    zh: '对 `CSIStorageCapacity` 和存储池的剩余空间设置告警，其阈值要留出扩充的时间。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const found = [...shortages(cluster, scope)].toSorted((a, b) => (nameOf(a.claim) < nameOf(b.claim) ? -1 : 1));

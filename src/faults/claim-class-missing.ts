@@ -83,6 +83,10 @@ export const claimClassMissing = defineFault<'claim-class-missing', Facts>({
     mitigation:
       'Make the claim again with a class that exists, and correct the chart, operator or StatefulSet template that wrote it; or make the class under the wanted name when several manifests expect it. The field cannot be patched once it is set, and marking a default class has no effect here.',
   },
+  prevention: {
+    en: 'Check in CI that every claim and claim template names a StorageClass that the target cluster has, and do not delete classes that manifests still name.',
+    zh: '在 CI 中检查每个申领和申领模板所指的 StorageClass 在目标集群中存在，并且不要删除清单仍在引用的类。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const missing = scope.claims.filter(

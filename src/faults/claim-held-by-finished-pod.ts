@@ -75,6 +75,10 @@ export const claimHeldByFinishedPod = defineFault<'claim-held-by-finished-pod', 
     mitigation:
       'Decide about the data first: with the reclaim policy Delete the end of the deletion destroys it, so set Retain where it is wanted. Then delete the finished pod, or its Job. Force deletion adds nothing: the grace of a finished pod is 0 anyway. Removing the finalizer from the claim is not needed.',
   },
+  prevention: {
+    en: 'Set `ttlSecondsAfterFinished` on Jobs and history limits on CronJobs, so that finished pods do not keep their claims.',
+    zh: '为 Job 设置 `ttlSecondsAfterFinished`，为 CronJob 设置历史上限，使已结束的 Pod 不再占用其申领。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const held = heldClaims(cluster, scope);

@@ -128,6 +128,10 @@ export const claimHeldByForeignFinalizer = defineFault<'claim-held-by-foreign-fi
     mitigation:
       'Repair or reinstall the owner, so that it does what the finalizer stands for. Only when it is gone for good, and the data is kept (policy Retain) or its owner agrees that it goes, remove that one finalizer. Setting all finalizers to null, the common advice, starts the reclaim at once and takes the protection of others away with it.',
   },
+  prevention: {
+    en: 'Remove what an operator or a backup tool manages before the operator itself, and alert on claims that have been deleting for long.',
+    zh: '先移除 Operator 或备份工具所管理的对象，再移除它本身，并对长时间处于删除中的申领设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const claims = deletingClaims(cluster, scope).filter(({ claim }) => hasForeign(claim.finalizers));

@@ -102,6 +102,10 @@ export const claimHeldByPodFinalizer = defineFault<'claim-held-by-pod-finalizer'
     mitigation:
       'Keep the data first (reclaim policy Retain), because the claim goes as soon as the pod object does. Make sure that the owner of the finalizer is really gone, then remove that one finalizer from the pod. Do not touch the finalizer of the claim, and do not set all finalizers to null: each belongs to somebody.',
   },
+  prevention: {
+    en: 'Let whatever sets finalizers on pods be uninstalled only when no pod carries them any more, and alert on pods that have been deleting for long.',
+    zh: '只有当没有 Pod 再带有某组件设置的 Finalizer 时，才卸载该组件，并对长时间处于删除中的 Pod 设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const held = heldClaims(cluster, scope);

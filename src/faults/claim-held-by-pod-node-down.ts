@@ -99,6 +99,10 @@ export const claimHeldByPodNodeDown = defineFault<'claim-held-by-pod-node-down',
     mitigation:
       'Keep the data first (reclaim policy Retain): removing the pod lets the claim go. Then bring the node back, or prove that the machine is off and taint it `node.kubernetes.io/out-of-service`. Force deletion because the node is NotReady, the common advice, makes two writers when the machine runs. Removing the finalizer of the claim is worse: it deletes the volume under the pod.',
   },
+  prevention: {
+    en: 'Alert on nodes that are not ready and fence them by procedure: power the machine off, then set the out-of-service taint. Precious volumes get the policy `Retain` before anybody deletes their claims.',
+    zh: '对未就绪的节点设置告警，并按流程隔离：先关闭机器电源，再设置停止服务污点。在任何人删除申领之前，为重要的卷设置策略 `Retain`。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const held = heldClaims(cluster, scope);

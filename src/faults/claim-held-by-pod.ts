@@ -89,6 +89,10 @@ export const claimHeldByPod = defineFault<'claim-held-by-pod', Facts>({
     mitigation:
       'Set the reclaim policy of the volume to Retain first: the deletion cannot be taken back, but its effect on the data can be. Then let the pod end when its owner agrees, and bind the volume again to a new claim if the data is wanted. Removing the finalizer, which is the common advice, lets a volume be deleted that is in use. Deleting the pod first does the same, only slower.',
   },
+  prevention: {
+    en: 'Stop the workload before its claim is deleted, and give volumes whose data matters the reclaim policy `Retain`. Few people and no pipeline should be allowed to delete claims.',
+    zh: '先停止工作负载，再删除它的申领；为数据重要的卷设置回收策略 `Retain`。只应允许少数人、不允许流水线删除申领。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const held = heldClaims(cluster, scope);

@@ -120,6 +120,10 @@ export const claimHeldBySnapshot = defineFault<'claim-held-by-snapshot', Facts>(
     mitigation:
       'Decide about the data first and set the reclaim policy to Retain where it is wanted. Heal the snapshot if it is wanted (see its error); if not, delete the VolumeSnapshot that never became ready, and the controller releases the claim. Only when no such snapshot or clone exists any more may that one finalizer be removed; removing it earlier takes the source away under a copy that is being made.',
   },
+  prevention: {
+    en: 'Alert on VolumeSnapshots that are not ready after some minutes, and delete a claim only when its last backup has ended.',
+    zh: '对数分钟后仍未就绪的 VolumeSnapshot 设置告警，并且只在申领的最近一次备份结束之后才删除它。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const held = deletingClaims(cluster, scope).flatMap((item) => toHeld(item, cluster) ?? []);

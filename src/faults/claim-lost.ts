@@ -64,6 +64,10 @@ export const claimLost = defineFault<'claim-lost', Facts>({
     mitigation:
       'Make the PV object again: same name, same handle, policy Retain, `claimRef` with the uid of this claim; the claim then goes back to Bound by itself, and pods are not touched. Never delete the claim to "start afresh", and never make a PV with a guessed handle.',
   },
+  prevention: {
+    en: 'Never clear the finalizers of a volume and never delete volumes before their claims; save the volume objects regularly, so that one can be made again with the right handle.',
+    zh: '绝不清除卷的 Finalizer，也绝不先于申领删除卷；定期保存卷对象，以便能用正确的卷句柄重新创建。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const claim of claimsOf(cluster, scope)) {

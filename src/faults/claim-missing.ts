@@ -67,6 +67,10 @@ export const claimMissing = defineFault<'claim-missing', Facts>({
     mitigation:
       'A claim that people make: apply it, or correct the name in the pod. A claim from a template or of an ephemeral volume is made by its controller: find what keeps it from that. Making an empty claim by hand for an ephemeral volume does not help, it would not belong to the pod; and for a StatefulSet make sure that no volume with the old data waits to be bound first.',
   },
+  prevention: {
+    en: 'Deploy claims together with the workloads that name them, and check in CI that every name exists in that namespace.',
+    zh: '将申领与引用它们的工作负载一起部署，并在 CI 中检查每个名称在该名字空间中存在。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const missing = missingClaims(cluster, scope).filter((one) => !isQuotas(one, cluster));

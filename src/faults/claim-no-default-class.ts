@@ -65,6 +65,10 @@ export const claimNoDefaultClass = defineFault<'claim-no-default-class', Facts>(
     mitigation:
       'Mark one class as the default if the cluster shall have one: every waiting claim without a class then gets it, so look at all of them first. Or make this one claim again with a class. A claim with `""` is not helped by a default.',
   },
+  prevention: {
+    en: 'Name the class in every claim, or alert when no StorageClass, or more than one, carries the default annotation.',
+    zh: '在每个申领中写明存储类，或者在没有任何 StorageClass 带有默认注解、或不止一个带有时告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     if (cluster.objects.storageclasses.some((item) => item.isDefault)) return;

@@ -93,6 +93,10 @@ export const claimProtectionStalled = defineFault<'claim-protection-stalled', Fa
     mitigation:
       'Restart or repair kube-controller-manager; the claims then go by themselves. Only with reclaim policy Retain, and when a fresh list of the pods shows no user, may the one finalizer be removed by hand. Patching claims one after the other, the common advice, hides that a controller is down and destroys data where the policy is Delete.',
   },
+  prevention: {
+    en: 'Alert on the lease and on the work queues of kube-controller-manager, and on claims that have been deleting for long without a pod.',
+    zh: '对 kube-controller-manager 的租约和工作队列，以及没有 Pod 却长时间处于删除中的申领设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     if (isControllerManagerStale(cluster)) return;

@@ -135,6 +135,10 @@ export const claimProvisioningFailed = defineFault<'claim-provisioning-failed', 
     mitigation:
       'Remove the cause; the provisioner tries again by itself, after `InvalidArgument` only after a while. Make the claim again only where its own fields are wrong: below the size of its source, or in another volume mode. A CreateVolume call that is still under way leaves a volume behind when its claim is deleted. Restarting the controller, the common advice, changes none of these reasons.',
   },
+  prevention: {
+    en: 'Alert on claims that stay Pending and on `ProvisioningFailed`, watch quota and credentials of the backend, and make a small claim of every class after each change of the driver.',
+    zh: '对一直处于 Pending 的申领和 `ProvisioningFailed` 设置告警，监控后端的配额和凭据，并在每次变更驱动之后用每个存储类各创建一个小申领。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const asked = scope.claims.flatMap((claim) => failureOf(claim, cluster) ?? []);

@@ -61,6 +61,10 @@ export const claimQuotaExceeded = defineFault<'claim-quota-exceeded', Facts>({
     mitigation:
       'Raise the quota, or give room by deleting claims that their owners no longer need, or run fewer replicas. Existing claims of the workload are not spare: they hold its data. Nothing needs to be restarted, the controller tries again.',
   },
+  prevention: {
+    en: 'Alert when a storage quota of a namespace is almost used up, and plan for the claims of the largest number of replicas.',
+    zh: '在名字空间的存储配额将要用尽时告警，并按最大副本数所需的申领来规划。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const refused = missingClaims(cluster, scope)

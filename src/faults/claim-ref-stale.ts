@@ -58,6 +58,10 @@ export const claimRefStale = defineFault<'claim-ref-stale', Facts>({
     mitigation:
       'Policy Retain first. When the owner wants the old data, remove `claimRef.uid` and `claimRef.resourceVersion` only; the volume then binds by name. Dropping the whole `claimRef` gives the data to whoever comes first, deleting the claim or the PV solves nothing, and the policy Delete destroys a Released volume at once.',
   },
+  prevention: {
+    en: 'Give precious volumes the policy `Retain`, and restore claims by a tool that sets `claimRef` for the new claim instead of applying old objects.',
+    zh: '为重要的卷设置策略 `Retain`，并用能为新申领设置 `claimRef` 的工具恢复申领，而不是应用旧对象。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const stale of staleReservations(cluster, scope)) yield toFinding(stale, cluster);

@@ -42,6 +42,10 @@ export const claimSelectedNodeGone = defineFault<'claim-selected-node-gone', Fac
     mitigation:
       'Remove the annotation; the scheduler then chooses again. Provisioners since sig-storage-lib v6 give it back by themselves in most cases, so upgrade an old one. Do not make a Node object with the old name, and do not restart the controller: it would go on asking for the same node.',
   },
+  prevention: {
+    en: 'Run a provisioner built on sig-storage-lib v6 or later, which gives the node back, and drain nodes instead of removing them while pods are being placed.',
+    zh: '使用基于 sig-storage-lib v6 或更高版本的制备器，它会交还所选节点；在放置 Pod 期间应腾空节点而不是直接移除。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const tied = claimsOf(cluster, scope).filter((claim) => isTied(claim, cluster));

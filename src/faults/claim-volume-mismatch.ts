@@ -51,6 +51,10 @@ export const claimVolumeMismatch = defineFault<'claim-volume-mismatch', Facts>({
     mitigation:
       'Make the claim again with what the volume has, or correct the volume while it is Available. When only the class is missing on the claim and no class is the default, marking the class of the volume as the default helps as well; look first which other claims get it then. Editing `claimRef` by force does not help.',
   },
+  prevention: {
+    en: 'Write static volumes and their claims in one manifest, with the same class, size, access modes and volume mode, and check the pair in CI.',
+    zh: '将静态卷及其申领写在同一清单中，使用相同的存储类、大小、访问模式和卷模式，并在 CI 中成对检查。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const found = scope.claims.flatMap((claim) => mismatchOf(claim, cluster) ?? []);

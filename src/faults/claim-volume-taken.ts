@@ -46,6 +46,10 @@ export const claimVolumeTaken = defineFault<'claim-volume-taken', Facts>({
     mitigation:
       'Make the Pending claim again without `spec.volumeName` (the field cannot be changed), or restore it from a snapshot into a volume of its own; with backup tools leave the PVs out of the restore. Clearing or rewriting `claimRef`, the common advice for this event, steals a live volume.',
   },
+  prevention: {
+    en: 'Leave `spec.volumeName` out of templates and restored claims, so that two claims never name one volume.',
+    zh: '在模板和恢复的申领中去掉 `spec.volumeName`，使两个申领绝不会指向同一个卷。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const claim of scope.claims) {

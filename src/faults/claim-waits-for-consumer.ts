@@ -39,6 +39,10 @@ export const claimWaitsForConsumer = defineFault<'claim-waits-for-consumer', Fac
     mitigation:
       'Start a pod that uses the claim. Changing the binding mode is not possible for an existing class, and would only bring volumes into zones where no pod can go.',
   },
+  prevention: {
+    en: 'Nothing needs to be prevented: the volume is made when a pod uses the claim.',
+    zh: '无需预防：当有 Pod 使用该申领时，卷就会被制备。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const blind: Claim[] = [];

@@ -43,6 +43,10 @@ export const consumerBypassesScheduler = defineFault<'consumer-bypasses-schedule
     mitigation:
       'Make the pod again without `spec.nodeName`; pin it by a node selector or node affinity on `kubernetes.io/hostname`, which the scheduler honours. Changing the binding mode of the class is not possible, and a class with Immediate may put the volume where the node cannot reach it.',
   },
+  prevention: {
+    en: 'Pin pods by a node selector or node affinity and never by `spec.nodeName`; an admission policy can refuse it for pods with claims.',
+    zh: '用节点选择算符或节点亲和性固定 Pod，绝不用 `spec.nodeName`；可以用准入策略拒绝带有申领的 Pod 使用它。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const waiting = scope.claims.filter((claim) => isWithoutNode(claim, cluster));

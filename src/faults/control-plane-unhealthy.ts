@@ -64,6 +64,10 @@ export const controlPlaneUnhealthy = defineFault<'control-plane-unhealthy', Fact
     mitigation:
       'Heal the controller manager (its pod, certificates, flags, the process on the control-plane machine) or relieve etcd and the API server (disk, CPU, too many requests). Treat no claim, attachment or pod one by one: they go on by themselves. Claims whose data must stay are set to Retain before the controllers return.',
   },
+  prevention: {
+    en: 'Alert on the age of the leases in `kube-system` and on the latency of etcd and the API server, and run more than one instance of kube-controller-manager.',
+    zh: '对 `kube-system` 中租约的时效以及 etcd 和 API 服务器的延迟设置告警，并运行不止一个 kube-controller-manager 实例。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const trouble = controlPlaneTrouble(cluster);

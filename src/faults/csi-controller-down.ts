@@ -121,6 +121,10 @@ export const csiControllerDown = defineFault<'csi-controller-down', Facts>({
     mitigation:
       'Lost lease: restart the controller. Nothing ready: read the logs of its containers and mend what they say. Node down: heal it, or prove that it is off. Deleting the waiting VolumeAttachments, pods or claims, as is often advised, changes nothing: the new ones wait for the same controller.',
   },
+  prevention: {
+    en: 'Run the controller of the driver with two replicas on different nodes, give it a high priority class, and alert on its readiness and the age of its leader leases.',
+    zh: '让驱动的控制器以两个副本运行在不同节点上，使用高优先级类，并对其就绪状态和领导者租约的时效设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const plane = controlPlaneTrouble(cluster);

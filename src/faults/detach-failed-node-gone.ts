@@ -90,6 +90,10 @@ export const detachFailedNodeGone = defineFault<'detach-failed-node-gone', Facts
     mitigation:
       'Confirm in the backend that the volume is attached to nothing and the machine is gone. Then remove the finalizer of the VolumeAttachment, never that of the volume first: that leaves an attachment that can never be detached. Waiting for the six-minute timer, tainting, or making a Node object by hand does not help. Newer drivers treat a missing machine as detached.',
   },
+  prevention: {
+    en: 'Drain a node before its machine is terminated, also in autoscalers and for spot machines, and run a driver release that treats a missing machine as detached.',
+    zh: '在终止机器之前先腾空节点，自动扩缩器和抢占式机器也应如此，并使用把不存在的机器视为已解除挂接的驱动版本。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const judged = [...detachesOf(cluster, scope)].filter(

@@ -98,6 +98,10 @@ export const detachFailed = defineFault<'detach-failed', Facts>({
     mitigation:
       'Heal what the error names: the machine, the credentials, the backend. Stopping the machine lets most providers release the disk. Common advice to taint the node, to delete the attachment again or to force-delete the pod does nothing here. Removing the finalizer of the attachment is right only when the node is Ready, nothing there uses the volume, and the backend shows it detached: then the record alone is wrong.',
   },
+  prevention: {
+    en: 'Alert on VolumeAttachments that stay deleting or have a `detachError`, and on the credentials and the API limits of the backend.',
+    zh: '对长时间处于删除中或带有 `detachError` 的 VolumeAttachment，以及后端的凭据和 API 限额设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const judged = [...detachesOf(cluster, scope)].filter(

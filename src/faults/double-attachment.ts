@@ -48,6 +48,10 @@ export const doubleAttachment = defineFault<'double-attachment', Facts>({
     mitigation:
       'Find out which pod holds the data that is wanted, stop the other one in an orderly way and let it unmount, then check the file system before it is used again, with a snapshot taken first. Deleting an attachment or removing finalizers in this state pulls a mounted disk away.',
   },
+  prevention: {
+    en: 'Never delete VolumeAttachments of machines that may run and never clear their finalizers; fence a machine before its volumes are moved.',
+    zh: '绝不删除可能仍在运行的机器的 VolumeAttachment，也绝不清除其 Finalizer；在移走卷之前先隔离机器。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const seen = new Set<Volume>();

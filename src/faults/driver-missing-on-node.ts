@@ -65,6 +65,10 @@ export const driverMissingOnNode = defineFault<'driver-missing-on-node', Facts>(
     mitigation:
       'Mend or restart the node plugin on that one node. Meanwhile cordon the node, and let pods that wait be made again elsewhere. Restarting the whole DaemonSet, or deleting claims and attachments, is the common advice and helps nobody; a driver that serves mounts from user space breaks running mounts when it restarts.',
   },
+  prevention: {
+    en: 'Let the node plugin tolerate the taints of every node that runs workloads with volumes, and alert when its DaemonSet has fewer ready pods than nodes.',
+    zh: '让节点插件容忍所有运行带卷工作负载的节点上的污点，并在其 DaemonSet 的就绪 Pod 少于节点数时告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const waits = waitingPods(cluster, scope, WAITS_AT_LEAST_MS).flatMap((pod) => missingDrivers(pod, cluster, scope));

@@ -77,6 +77,10 @@ export const driverNotInstalled = defineFault<'driver-not-installed', Facts>({
     mitigation:
       'Install the driver again, in the version that made the volumes: it then finishes what waits, and that is the only way that also cleans up the backend. Only when it will never come back: free the VolumeAttachment, then the volume, one finalizer at a time, after the backend was looked at. The common advice, to null all finalizers at once, leaves attached disks and paid-for volumes behind.',
   },
+  prevention: {
+    en: 'Uninstall a driver last: first every claim, volume, attachment and class that names it. An inventory of the objects by driver belongs in the procedure.',
+    zh: '最后才卸载驱动：先处理引用它的每个申领、卷、挂接和类。流程中应包含按驱动列出对象的清单。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const [driver, orphans] of orphansByDriver(cluster, scope)) yield toFinding(driver, orphans, cluster);

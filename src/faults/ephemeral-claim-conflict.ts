@@ -53,6 +53,10 @@ export const ephemeralClaimConflict = defineFault<'ephemeral-claim-conflict', Fa
     mitigation:
       'Rename the pod (its controller) or the volume. If the claim is left over and its owner agrees, that owner deletes it. Making the pod its owner, as is sometimes advised, deletes the data together with the pod.',
   },
+  prevention: {
+    en: 'Choose names of pods and of their ephemeral volumes so that no two combinations give one claim name, and do not make claims of such names by hand.',
+    zh: '选择 Pod 及其临时卷的名称时，确保任何两种组合都不会得到同一个申领名称，并且不要手动创建这种名称的申领。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const pods = [...scope.pods, ...scope.claims.flatMap((claim) => podsByName(claim, cluster))];

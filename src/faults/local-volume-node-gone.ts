@@ -77,6 +77,10 @@ export const localVolumeNodeGone = defineFault<'local-volume-node-gone', Facts>(
     mitigation:
       'Let the machine join again under the same name if its disk still exists. Otherwise restore from a replica or backup into a new claim; databases with their own replication rebuild the member. The affinity of a volume cannot be changed, and giving another node that label would hand the pod an empty folder. Finalizers of the volume are removed only when it is being deleted and the owner of the data agrees that it is gone.',
   },
+  prevention: {
+    en: 'Keep data on local volumes only where the application replicates it, take backups elsewhere, and drain and hand over such nodes by procedure.',
+    zh: '仅在应用自身会复制数据时才把数据放在本地卷上，把备份存到别处，并按流程腾空和移交这类节点。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const lost = scope.volumes.flatMap((volume) => lostOf(volume, cluster) ?? []);

@@ -42,6 +42,10 @@ export const mountFailedDuplicateUuid = defineFault<'mount-failed-duplicate-uuid
     mitigation:
       'Run the pod on another node, or add `nouuid` to the mount options of the copy and let its pod be made again. Put `nouuid` into the class that restores use. Taking it for a bad superblock and running xfs_repair, the common advice, harms a healthy file system.',
   },
+  prevention: {
+    en: 'Put `nouuid` into the mount options of the StorageClass that xfs restores and clones use.',
+    zh: '在 xfs 的恢复和克隆所用的 StorageClass 的挂载选项中加入 `nouuid`。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const stalled = stalledMountsOf(cluster, scope).filter(

@@ -52,6 +52,10 @@ export const mountFailedFilesystem = defineFault<'mount-failed-filesystem', Fact
     mitigation:
       'Take a snapshot in the backend first. Look at the storage and the kernel log of the node for I/O errors. Let a person check a copy of the volume, never the original, or restore a backup. Reformatting, running fsck on the live volume, and moving the pod from node to node are the common advice, and wrong.',
   },
+  prevention: {
+    en: 'Take snapshots on a schedule and test that they restore, and shut nodes down in an orderly way; alert on I/O errors of the nodes.',
+    zh: '按计划拍摄快照并验证其可恢复，以有序方式关闭节点；对节点的 I/O 错误设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const stalled = stalledMountsOf(cluster, scope).filter((mount) => mount.fault === 'filesystem' && isStuck(mount));

@@ -53,6 +53,10 @@ export const mountFailedObjectMissing = defineFault<'mount-failed-object-missing
     mitigation:
       'Make the object again from its source, or mend its name in the pod or the StorageClass. An empty Secret only moves the error. Deleting the pod or the attachment, the common advice for mounts that hang, changes nothing.',
   },
+  prevention: {
+    en: 'Deploy ConfigMaps and Secrets before the workloads that mount them, from the same source, and check the names in CI.',
+    zh: '从同一来源先部署 ConfigMap 和 Secret，再部署挂载它们的工作负载，并在 CI 中检查名称。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const stalled = stalledMountsOf(cluster, scope).filter(

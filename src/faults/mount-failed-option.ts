@@ -60,6 +60,10 @@ export const mountFailedOption = defineFault<'mount-failed-option', Facts>({
     mitigation:
       'Correct `spec.mountOptions` of the PV, then let the pod be made again if it does not start by itself. Make the StorageClass again with the right options for volumes to come. Making the volume again, or formatting it with another file system, is not needed and loses the data.',
   },
+  prevention: {
+    en: 'Start a pod with a new volume of every StorageClass after a change of its mount options and after an upgrade of the operating system of the nodes.',
+    zh: '在变更挂载选项或升级节点操作系统之后，用每个 StorageClass 的新卷各启动一个 Pod。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const stalled = stalledMountsOf(cluster, scope).filter((mount) => mount.fault === 'option' && isStuck(mount));

@@ -58,6 +58,10 @@ export const mountFailed = defineFault<'mount-failed', Facts>({
     mitigation:
       'Read the log of the node plugin and of kubelet on that node. Correct the export or the account; give the pod or class the right `fsType` or security context. Deleting the VolumeAttachment or the pod, the common advice, changes nothing about a mount, and formatting loses the data.',
   },
+  prevention: {
+    en: 'Alert on pods that stay in ContainerCreating and on errors of the node plugin, and try exports, accounts and security contexts with one pod before a rollout.',
+    zh: '对一直处于 ContainerCreating 的 Pod 和节点插件的错误设置告警，并在上线之前先用一个 Pod 试验导出、账户和安全上下文。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const stalled = stalledMountsOf(cluster, scope).filter(

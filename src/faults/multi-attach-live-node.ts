@@ -55,6 +55,10 @@ export const multiAttachLiveNode = defineFault<'multi-attach-live-node', Facts>(
     mitigation:
       'Run one replica, give each replica its own claim (a StatefulSet with a claim template), keep the pods on one node by pod affinity, or use a storage class with ReadWriteMany. Never detach a volume that a running pod uses.',
   },
+  prevention: {
+    en: 'Use a StatefulSet with a claim template where every replica needs its own data, and a class with `ReadWriteMany` where they share it; CI can refuse more than one replica on a `ReadWriteOnce` claim.',
+    zh: '每个副本需要自己的数据时，使用带申领模板的 StatefulSet；需要共享数据时，使用支持 `ReadWriteMany` 的类；CI 可以拒绝多个副本使用同一个 `ReadWriteOnce` 申领。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const bySharers = Map.groupBy(sharings(cluster, scope), (contention) =>

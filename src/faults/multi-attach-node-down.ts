@@ -99,6 +99,10 @@ export const multiAttachNodeDown = defineFault<'multi-attach-node-down', Facts>(
     mitigation:
       'Bring the node back, or prove that the machine is off and taint it `node.kubernetes.io/out-of-service`. Deleting the VolumeAttachment by hand is no fix: it is made again while the old pod object exists, and it detaches a disk that may be mounted. NotReady alone is no proof.',
   },
+  prevention: {
+    en: 'Alert on `KubeNodeNotReady` within minutes, and have a procedure that powers the machine off and then taints the node out of service. Force-deleting pods of a silent node without that only hides who holds the volume.',
+    zh: '在数分钟内对 `KubeNodeNotReady` 告警，并备有流程：先关闭机器电源，再为节点加上停止服务污点。不这样做就强制删除失联节点的 Pod，只会掩盖是谁占用着卷。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const [name, holds] of troublesByNode(cluster, scope)) {

@@ -74,6 +74,10 @@ export const multiAttachNodeGone = defineFault<'multi-attach-node-gone', Facts>(
     mitigation:
       'Wait for the forced detach. When it is overdue, prove that the machine is terminated (a missing Node object is no proof), then delete the VolumeAttachment: the attach/detach controller attaches the volume where it is wanted. Never make a Node object by hand.',
   },
+  prevention: {
+    en: 'Drain nodes before they are removed, also in autoscalers, and do not switch the forced detach of kube-controller-manager off without a procedure in its place.',
+    zh: '在移除节点之前先腾空，自动扩缩器也应如此；没有替代流程时，不要关闭 kube-controller-manager 的强制解除挂接。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const byNode = Map.groupBy(waitedForOnGoneNodes(cluster, scope), (hold) => hold.attachment.nodeName);

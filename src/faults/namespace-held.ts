@@ -62,6 +62,10 @@ export const namespaceHeld = defineFault<'namespace-held', Facts>({
     mitigation:
       'Treat the cause; the namespace then goes by itself. Removing `kubernetes` from `spec.finalizers`, or calling the finalize API, the common advice, leaves claims, snapshots and volumes behind that nobody finds again.',
   },
+  prevention: {
+    en: 'Delete the workloads and claims of a namespace and wait until they are gone before the namespace itself is deleted.',
+    zh: '先删除名字空间中的工作负载和申领并等待其消失，再删除名字空间本身。',
+  },
 
   *detect(cluster: Cluster, scope: Scope, causes: readonly FoundCause[]): Iterable<FindingDraft<Facts>> {
     const held = scope.namespaces.filter((namespace) => deletingForMs(namespace, cluster.now) > OWNER_GRACE_MS);

@@ -75,6 +75,10 @@ export const outOfServiceTaintLeft = defineFault<'out-of-service-taint-left', Fa
     mitigation:
       'Make sure that the machine was power-cycled since the taint was set and has no left-over mounts, then remove the taint. Kubernetes never removes it by itself.',
   },
+  prevention: {
+    en: 'Make the removal of the taint the last step of the procedure that sets it, and alert on nodes that are ready and carry it.',
+    zh: '把移除污点作为设置污点流程的最后一步，并对已就绪却仍带有该污点的节点设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const tainted = cluster.objects.nodes.filter(

@@ -88,6 +88,10 @@ export const resizeFailed = defineFault<'resize-failed', Facts>({
     mitigation:
       'Raise the quota, wait until the rate limit is over (six hours on some clouds) and keep an autoscaler from raising the request meanwhile, or repair driver and node: the resize is tried again by itself. When the status is Infeasible, lower the request to a size above the present capacity. Deleting and making the claim again, a common advice, costs the data; restarting the pod helps only where the node is what is waited for.',
   },
+  prevention: {
+    en: 'Alert on volumes that fill up early enough to try again, and watch the quota and the limits of the backend on how often a volume may change.',
+    zh: '尽早对将要写满的卷告警，以便有时间重试，并监控后端的配额以及对卷变更频率的限制。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const open = resizesOf(cluster, scope).filter(({ waitsFor }) => waitsFor === 'controller' || waitsFor === 'node');

@@ -56,6 +56,10 @@ export const resizeNeedsDetach = defineFault<'resize-needs-detach', Facts>({
     mitigation:
       'In an agreed window scale the workload to 0, wait until the VolumeAttachment is gone and the volume has its new size, and only then scale it up again. Restarting the pod, the common advice, is not enough: the new one attaches the volume before the resizer comes. Never delete the VolumeAttachment under a running pod.',
   },
+  prevention: {
+    en: 'Plan enlargements of such volumes in maintenance windows, or use a class whose driver expands volumes while they are attached.',
+    zh: '在维护窗口中安排此类卷的扩充，或者使用驱动支持在挂接状态下扩充的类。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const open = resizesOf(cluster, scope).filter(({ waitsFor }) => waitsFor === 'detach');

@@ -68,6 +68,10 @@ export const resizeNeedsPod = defineFault<'resize-needs-pod', Facts>({
     mitigation:
       'Start a pod that uses the claim, usually by scaling its workload up again. Raising the request once more, or restarting the driver, changes nothing: its part is done. With a pod that runs, wait; the literal advice to restart a pod only interrupts it.',
   },
+  prevention: {
+    en: 'Enlarge claims while a pod uses them, or start one afterwards as part of the procedure.',
+    zh: '在有 Pod 使用申领时进行扩充，或者把随后启动一个 Pod 纳入流程。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const open = resizesOf(cluster, scope).filter(({ waitsFor }) => waitsFor === 'pod');

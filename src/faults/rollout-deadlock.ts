@@ -82,6 +82,10 @@ export const rolloutDeadlock = defineFault<'rollout-deadlock', Facts>({
     mitigation:
       'Set the strategy to Recreate: the rollout then ends by itself, with a short downtime. Or scale to zero, wait until the attachment is gone, and scale back. Several replicas on one ReadWriteOnce volume need another design.',
   },
+  prevention: {
+    en: 'Use the strategy `Recreate` for every Deployment with a `ReadWriteOnce` volume, or a StatefulSet; CI can refuse `RollingUpdate` there.',
+    zh: '对使用 `ReadWriteOnce` 卷的每个 Deployment 采用 `Recreate` 策略，或者使用 StatefulSet；CI 可以在这种情况下拒绝 `RollingUpdate`。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const byDeployment = Map.groupBy(deadlocks(cluster, scope), ({ deadlock }) => deadlock.deployment);

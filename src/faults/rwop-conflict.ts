@@ -96,6 +96,10 @@ export const rwopConflict = defineFault<'rwop-conflict', Facts>({
     mitigation:
       'For a Deployment set the strategy to Recreate, or scale to zero and back. Two workloads need a claim each. A holder that hangs on a dead machine may be force-deleted only when the machine is proven to be off. Pod affinity and the same node, right for ReadWriteOnce, change nothing here.',
   },
+  prevention: {
+    en: 'Use the strategy `Recreate` and one replica for workloads on a `ReadWriteOncePod` claim, and give two workloads a claim each.',
+    zh: '对使用 `ReadWriteOncePod` 申领的工作负载采用 `Recreate` 策略和单个副本，并为两个工作负载各配一个申领。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const conflict of conflicts(cluster, scope)) yield toFinding(conflict, cluster);

@@ -101,6 +101,10 @@ export const snapshotDeletionStuck = defineFault<'snapshot-deletion-stuck', Fact
     mitigation:
       'Make sure that no restore runs, and that the snapshot controller and the driver’s sidecars do. Then remove that one finalizer from that one object. When the deletion policy of the content is Delete, its end deletes the backend snapshot. Finalizing the namespace by its API, the common advice, strands the object and whatever else is left in it; removing the finalizer of a content whose backend refuses leaks the backend snapshot.',
   },
+  prevention: {
+    en: 'Uninstall the snapshot controller and drivers only when their snapshots are gone, keep their releases together, and alert on snapshots that have been deleting for long.',
+    zh: '仅在快照都已消失之后才卸载快照控制器和驱动，保持它们的版本一致，并对长时间处于删除中的快照设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const told = new Set<SnapshotContent>();

@@ -88,6 +88,10 @@ export const snapshotFailed = defineFault<'snapshot-failed', Facts>({
     mitigation:
       'Make or mend the class, its Secret, the source or the backend; the controller tries again by itself. The spec of a snapshot cannot be changed, so one with a wrong class or source is made anew under another name. A restore that waits for it is an effect: making the claim again does not help. A large first snapshot without any error may simply need longer.',
   },
+  prevention: {
+    en: 'Alert on VolumeSnapshots that do not become ready, and test a restore on a schedule: a snapshot that nobody looks at is no backup.',
+    zh: '对未变为就绪的 VolumeSnapshot 设置告警，并按计划测试恢复：没有人查看的快照不是备份。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const unready = snapshotsInScope(cluster, scope).flatMap((snapshot) => toUnready(snapshot, cluster) ?? []);

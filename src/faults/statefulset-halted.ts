@@ -58,6 +58,10 @@ export const statefulsetHalted = defineFault<'statefulset-halted', Facts>({
       'Look at the first ordinal that is not ready, and at its claim and volume: the finding that is named as the cause is what to treat. With `podManagementPolicy: Parallel` no ordinal waits for another.',
     mitigation: 'Treat the cause. Deleting the StatefulSet or its claims does not help.',
   },
+  prevention: {
+    en: 'What prevents the cause prevents this; where the replicas do not depend on each other, `podManagementPolicy: Parallel` keeps one from holding up the rest.',
+    zh: '预防其原因即可预防此问题；在副本互不依赖时，`podManagementPolicy: Parallel` 可避免一个副本拖住其余副本。',
+  },
 
   *detect(cluster: Cluster, scope: Scope, causes: readonly FoundCause[]): Iterable<FindingDraft<Facts>> {
     const sets = scope.statefulSets.filter(

@@ -80,6 +80,10 @@ export const storageRbacDenied = defineFault<'storage-rbac-denied', Facts>({
     mitigation:
       'Apply the RBAC manifest of the driver release that runs: roles are usually left behind by an upgrade of the images alone. Grant exactly what the manifest lists. The common advice, a binding to cluster-admin, gives a storage driver every secret of the cluster.',
   },
+  prevention: {
+    en: 'Upgrade the manifests of a driver together with its images, and alert on answers 403 to the accounts of storage components in the audit log of the API server.',
+    zh: '将驱动的清单与其镜像一起升级，并对 API 服务器审计日志中存储组件账户收到的 403 应答设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const groups = Map.groupBy(refusalsOf(cluster, scope), ({ denial, complaint }) =>

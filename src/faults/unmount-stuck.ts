@@ -127,6 +127,10 @@ export const unmountStuck = defineFault<'unmount-stuck', Facts>({
     mitigation:
       'Mend it on the machine: end the process, unmount the reference or the stale handle, mend the node plugin. Else cordon the node, drain it and reboot it in order. Forcing the pod away, tainting the node or deleting the VolumeAttachment is the common advice: the mount stays, and a second writer appears.',
   },
+  prevention: {
+    en: 'Let containers end within their grace and hold no files open outside of them, drain nodes before maintenance, and alert on pods that have been deleting for long.',
+    zh: '让容器在宽限期内结束且不在容器之外保持打开的文件，在维护之前腾空节点，并对长时间处于删除中的 Pod 设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const stuck = [...stuckPods(cluster, scope), ...leftMounts(cluster, scope)];

@@ -65,6 +65,10 @@ export const volumeDeletedWhileBound = defineFault<'volume-deleted-while-bound',
     mitigation:
       'Write down the volume handle, set the reclaim policy to Retain, make a backup or snapshot, and keep the pod where it is. Then move the data to a new claim, or have the volume object made again, in a planned window. Patching the finalizers away, the common advice for a PV in Terminating, makes the claim Lost and strands the attachment; deleting the claim or the pod to finish it destroys what is left.',
   },
+  prevention: {
+    en: 'Delete claims and never volumes: few people should be allowed to delete PersistentVolumes, and an admission policy can refuse it while a volume is Bound.',
+    zh: '只删除申领，绝不删除卷：只应允许少数人删除持久卷，也可以用准入策略在卷处于 Bound 时拒绝删除。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const volume of scope.volumes) {

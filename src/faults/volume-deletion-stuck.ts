@@ -74,6 +74,10 @@ export const volumeDeletionStuck = defineFault<'volume-deletion-stuck', Facts>({
     mitigation:
       'Restart or upgrade the sidecar first (csi-provisioner v5.0.0 and v5.0.1 lose this race; v5.0.2 mends it). If it still ignores the volume, look the handle up in the backend, and only when it is not there remove that one finalizer. The common advice, to set all finalizers to null, leaks the volume without a record.',
   },
+  prevention: {
+    en: 'Run csi-provisioner v5.0.2 or later, delete the claim and never the volume first, and alert on volumes that have been deleting for long.',
+    zh: '使用 csi-provisioner v5.0.2 或更高版本，先删除申领而绝不先删除卷，并对长时间处于删除中的卷设置告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const volume of scope.volumes) {

@@ -131,6 +131,10 @@ export const volumeLimitReached = defineFault<'volume-limit-reached', Facts>({
     mitigation:
       'Add a node, move pods to one with room, or free volumes that are not needed. Where the backend refuses below the reported limit, correct the limit in the configuration of the driver (for instance reserved attachments). Editing the CSINode, or deleting attachments of pods that run, does harm.',
   },
+  prevention: {
+    en: 'Alert when the volumes of a node come near its limit in the CSINode, and keep the reserved attachments of the driver true to the machine type.',
+    zh: '在节点的卷数接近其 CSINode 中的上限时告警，并使驱动的预留挂接数与机器类型相符。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const found = [...blocked(cluster, scope), ...refused(cluster, scope), ...rejected(cluster, scope)].toSorted(

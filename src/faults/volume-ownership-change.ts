@@ -51,6 +51,10 @@ export const volumeOwnershipChange = defineFault<'volume-ownership-change', Fact
     mitigation:
       'Wait. Set `fsGroupChangePolicy: OnRootMismatch` in the pod template for the next start, or drop `fsGroup` where the driver sets the group itself. Deleting the pod, the common reflex, starts the work over.',
   },
+  prevention: {
+    en: 'Set `fsGroupChangePolicy: OnRootMismatch` in every pod template that has a `fsGroup` and a large volume.',
+    zh: '在每个带有 `fsGroup` 且使用大卷的 Pod 模板中设置 `fsGroupChangePolicy: OnRootMismatch`。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const pod of scope.pods) {

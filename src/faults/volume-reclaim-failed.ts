@@ -96,6 +96,10 @@ export const volumeReclaimFailed = defineFault<'volume-reclaim-failed', Facts>({
     mitigation:
       'Mend what the driver complains about (credentials, snapshots that depend on the volume, quota, network); the retry is automatic. Set the policy to Retain to stop the retries and keep the data. Removing the finalizers, the common advice, leaks the volume.',
   },
+  prevention: {
+    en: 'Alert on volumes that are Failed, or Released with the policy `Delete` for long, and on the credentials of the driver; delete dependent snapshots before their volume.',
+    zh: '对处于 Failed、或长时间处于 Released 且策略为 `Delete` 的卷，以及驱动的凭据设置告警；先删除依赖的快照，再删除其卷。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const volume of scope.volumes) if (isUnreclaimed(volume, cluster)) yield toFinding(volume, cluster);

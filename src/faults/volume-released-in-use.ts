@@ -49,6 +49,10 @@ export const volumeReleasedInUse = defineFault<'volume-released-in-use', Facts>(
     mitigation:
       'Set the reclaim policy to Retain at once, before anything happens to the pod; then copy the data or bind the volume to a new claim. Never delete the attachment, the pod or the PV to "finish" it: that is what destroys the data.',
   },
+  prevention: {
+    en: 'Never clear the finalizers of a claim: an admission policy can refuse updates that remove `kubernetes.io/pvc-protection` by anybody but the controller. Precious volumes get the policy `Retain`.',
+    zh: '绝不清除申领的 Finalizer：可以用准入策略拒绝控制器以外的任何人移除 `kubernetes.io/pvc-protection` 的更新。为重要的卷设置策略 `Retain`。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     for (const volume of volumesOf(cluster, scope)) {

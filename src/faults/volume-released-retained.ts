@@ -52,6 +52,10 @@ export const volumeReleasedRetained = defineFault<'volume-released-retained', Fa
     mitigation:
       "Leave it, or decide with the data's owner. Removing `claimRef.uid` hands the old data to the next claim of that name; switching the policy to Delete destroys the data at once.",
   },
+  prevention: {
+    en: 'Nothing went wrong: `Retain` did what it is for. A list of released volumes with their owners, looked through regularly, keeps them from piling up.',
+    zh: '没有出错：`Retain` 起到了应有的作用。定期查看附有属主的已释放卷清单，可避免它们堆积。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const asked = new Set(cluster.objects.persistentvolumeclaims.flatMap((claim) => claim.volumeName ?? []));

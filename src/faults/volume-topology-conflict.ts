@@ -133,6 +133,10 @@ export const volumeTopologyConflict = defineFault<'volume-topology-conflict', Fa
     mitigation:
       "Bring a node back in the volume's place, or uncordon one; align the pod's own rules with the volume; or restore a snapshot into another place. A volume's node affinity cannot be changed, and relabelling nodes only lies to the scheduler. A class with WaitForFirstConsumer avoids the next one.",
   },
+  prevention: {
+    en: 'Use classes with `WaitForFirstConsumer`, keep spare capacity in every zone that holds volumes, and spread workloads over zones by replicas with a claim each.',
+    zh: '使用 `WaitForFirstConsumer` 的类，在存有卷的每个可用区保留空闲容量，并通过各有申领的副本将工作负载分布到多个可用区。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const judged = new Map<string, Group | undefined>();

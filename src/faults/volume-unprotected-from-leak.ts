@@ -81,6 +81,10 @@ export const volumeUnprotectedFromLeak = defineFault<'volume-unprotected-from-le
     mitigation:
       'Upgrade to csi-provisioner v5.0.2 or later, with the permission to patch persistentvolumes; the finalizers then appear on Bound volumes by themselves. Set precious volumes to Retain meanwhile. Never add the finalizer by hand: an old provisioner never clears it. Volumes that leaked already stay leaked.',
   },
+  prevention: {
+    en: 'Upgrade csi-provisioner together with Kubernetes, to v5.0.2 or later, and delete claims and never volumes.',
+    zh: '随 Kubernetes 一起升级 csi-provisioner 到 v5.0.2 或更高版本，并且只删除申领，绝不删除卷。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const unprotected = scope.volumes.filter((volume) => isUnprotected(volume, cluster.now));

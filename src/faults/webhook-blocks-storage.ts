@@ -94,6 +94,10 @@ export const webhookBlocksStorage = defineFault<'webhook-blocks-storage', Facts>
     mitigation:
       'Bring the workload behind the Service back; the writes are repeated by themselves. The common advice, to delete the webhook configuration or to set it to Ignore, lets objects in unchecked that the storage system relies on, and its operator often puts it back at once.',
   },
+  prevention: {
+    en: 'Run admission webhooks with more than one replica, leave storage objects and `kube-system` out of their rules where they are not needed, and alert when their Service has no ready endpoint.',
+    zh: '以多个副本运行准入 Webhook，在不需要时把存储对象和 `kube-system` 排除在其规则之外，并在其 Service 没有就绪端点时告警。',
+  },
 
   *detect(cluster: Cluster, scope: Scope): Iterable<FindingDraft<Facts>> {
     const groups = Map.groupBy(
