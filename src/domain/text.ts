@@ -36,13 +36,30 @@ export function en(parts: TemplateStringsArray, ...values: readonly Value[]): st
   return write('en', parts, values);
 }
 
-/** The Chinese side of a text. */
+/**
+ * The Chinese side of a text. Where a value stands beside the words, one space parts Chinese from Latin letters and
+ * digits, and nothing parts Chinese from Chinese, whatever the value begins and ends with.
+ */
 export function zh(parts: TemplateStringsArray, ...values: readonly Value[]): string {
   return write('zh', parts, values);
 }
 
 function write(language: Language, parts: TemplateStringsArray, values: readonly Value[]): string {
-  return parts.map((part, no) => (no === 0 ? part : `${worded(values[no - 1], language)}${part}`)).join('');
+  const pieces = parts.flatMap((part, no) => (no === 0 ? [part] : [worded(values[no - 1], language), part]));
+  if (language === 'en') return pieces.join('');
+  let text = '';
+  for (const piece of pieces) text = besideChinese(text, piece);
+  return text;
+}
+
+function besideChinese(before: string, after: string): string {
+  const left = before.replace(/ +$/, '');
+  const right = after.replace(/^ +/, '');
+  const [isHanLeft, isHanRight] = [/\p{Script=Han}$/u.test(left), /^\p{Script=Han}/u.test(right)];
+  const isMarked = /[，。；：、？！（）]$/.test(left) || /^[，。；：、？！（）]/.test(right);
+  if (isMarked || (isHanLeft && isHanRight)) return `${left}${right}`;
+  const isMixed = (isHanLeft && /^[A-Za-z0-9]/.test(right)) || (isHanRight && /[A-Za-z0-9]$/.test(left));
+  return isMixed ? `${left} ${right}` : `${before}${after}`;
 }
 
 function worded(value: Value, language: Language): string {
@@ -121,7 +138,8 @@ function listedIn(language: Language, names: readonly Sentence[], most: number):
   }
   const last = shown.at(-1) ?? '';
   if (shown.length < 2) return last;
-  return `${shown.slice(0, -1).join(comma)} ${language === 'en' ? 'and' : '和'} ${last}`;
+  const others = shown.slice(0, -1).join(comma);
+  return language === 'en' ? en`${others} and ${last}` : zh`${others} 和 ${last}`;
 }
 
 /** Whole sentences one after the other; what is undefined is left out. */

@@ -29,6 +29,22 @@ describe('a text', () => {
     expect(zh`${1204}`).toBe('1,204');
   });
 
+  it.each([
+    [['a', 'b', 'c', 'd'], 'a、b、c 及另外 1 个正在等待'],
+    [['a', 'b'], 'a 和 b 正在等待'],
+    [[{ en: '2 claims', zh: '2 个申领' }, 'b'], '2 个申领和 b 正在等待'],
+    [[{ en: 'a (default)', zh: 'a（默认）' }], 'a（默认）正在等待'],
+  ])('has a space between Chinese and Latin letters, and none beside Chinese: %j', (names, chinese) => {
+    expect(zh`${listed(names)} 正在等待`).toBe(chinese);
+    expect(zh`${listed(names)}正在等待`).toBe(chinese);
+  });
+
+  it('leaves code and quoted words as they are', () => {
+    expect(zh`请运行 \`${'kubectl get pvc'}\`：“${'no such node '}”。`).toBe(
+      '请运行 `kubectl get pvc`：“no such node ”。',
+    );
+  });
+
   it('of one language is the same in both', () => {
     expect([textIn('n3', 'en'), textIn('n3', 'zh')]).toEqual(['n3', 'n3']);
   });

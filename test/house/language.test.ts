@@ -188,6 +188,7 @@ describe('the check itself', () => {
     ['half-width punctuation', { en: 'wait, then', zh: '等待, 然后' }],
     ['half-width brackets', { en: 'a taint (x)', zh: '污点 (x)' }],
     ['a space too many', { en: 'wait. Then', zh: '等待。 然后' }],
+    ['a space inside Chinese', { en: 'the node waits', zh: '节点 等待' }],
     ['a number that is missing', { en: '12 min', zh: '分钟' }],
     ['a number of its own', { en: 'min', zh: '12 分钟' }],
     ['code that is missing', { en: 'write `x y`', zh: '请写 `z`' }],

@@ -53,6 +53,7 @@ export function faultsOfText(text: Text, names: ReadonlySet<string> = new Set())
       /[，。；：？！（）、][ \t]|[ \t][，。；：？！（）、]/gu,
       'a space next to full-width punctuation',
     ),
+    ...matches(prose, /\p{Script=Han}[ \t]+\p{Script=Han}/gu, 'a space between Chinese words'),
     ...matches(prose, /[，。；：、]{2}/gu, 'doubled punctuation'),
     ...numbersIn(en)
       .filter((n) => !numbersIn(zh).includes(n))
