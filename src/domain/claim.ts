@@ -119,13 +119,16 @@ export function refuseUnjudged(held: readonly HeldClaim[], judged: readonly Held
 
 /** The same for claims that no answer was found for. */
 export function refuseUncovered(claims: readonly Claim[], cluster: Cluster): void {
-  const blind = claims.find((claim) => !cluster.coversPodsOfNamespace(claim.namespace ?? ''));
-  if (blind) {
-    throw new Refused({
-      en: en`the pods of namespace ${blind.namespace} were not all read`,
-      zh: zh`名字空间 ${blind.namespace} 中的 Pod 没有全部读取`,
-    });
-  }
+  for (const { namespace } of claims) refuseUnreadPods(namespace ?? '', cluster);
+}
+
+/** The same for an answer that rests on the pods of a namespace. */
+export function refuseUnreadPods(namespace: string, cluster: Cluster): void {
+  if (cluster.coversPodsOfNamespace(namespace)) return;
+  throw new Refused({
+    en: en`the pods of namespace ${namespace} were not all read`,
+    zh: zh`名字空间 ${namespace} 中的 Pod 没有全部读取`,
+  });
 }
 
 /** `domain/fate.ts`, in English, for faults that do not speak Chinese yet. */
@@ -206,7 +209,7 @@ export function withCount(
     ...all.slice(0, MOST_EXAMPLES),
     fact(subject, path, all.length, {
       en: en`${all.length} ${noun} in all; ${MOST_EXAMPLES} are shown`,
-      zh: zh`${noun}共 ${all.length} 个；这里显示 ${MOST_EXAMPLES} 个`,
+      zh: zh`共 ${all.length} 个${noun}；这里显示 ${MOST_EXAMPLES} 个`,
     }),
   ];
 }
@@ -268,6 +271,14 @@ export function isPendingFor(claim: Claim, ms: number, now: number): boolean {
 }
 
 export type Difference = 'class' | 'size' | 'access modes' | 'volume mode' | 'selector';
+
+export const differenceWords: Readonly<Record<Difference, Text>> = {
+  class: { en: 'class', zh: '存储类' },
+  size: { en: 'size', zh: '容量' },
+  'access modes': { en: 'access modes', zh: '访问模式' },
+  'volume mode': { en: 'volume mode', zh: '卷模式' },
+  selector: { en: 'selector', zh: '选择算符' },
+};
 
 /** What keeps a volume from fitting a claim; empty when it fits. A claim without a class asks for a volume without one. */
 export function differencesOf(claim: Claim, volume: Volume): readonly Difference[] {

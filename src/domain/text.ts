@@ -100,7 +100,7 @@ export const nouns = {
 export type Noun = keyof typeof nouns;
 
 /** `pod a`, `pods a and b`, `pods a, b, c and 4 more`; `Pod a`, `Pod a 和 b` … `Claim` begins a sentence. */
-export function named(names: readonly string[], noun: Noun | Capitalize<Noun>): Text {
+export function named(names: readonly Sentence[], noun: Noun | Capitalize<Noun>): Text {
   const found = Object.entries(nouns).find(([key]) => key === noun.toLowerCase())?.[1] ?? nouns.object;
   const [one, other] = found.en;
   const [first, ...rest] = plural(names.length, one, other);

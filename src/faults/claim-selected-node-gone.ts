@@ -1,17 +1,18 @@
 import { hasOwnVolume, isPending, sufferersOf } from '../domain/binding.ts';
-import { FRESH_MS, groupsOf, isoOf, nameOf, patchCommand, SELECTED_NODE, some, waitByHand } from '../domain/claim.ts';
+import { FRESH_MS, groupsOf, isoOf, nameOf, patchCommand, SELECTED_NODE, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
-import { absent, defineFault, type Evidence, type FindingDraft, fact } from '../domain/fault.ts';
+import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Claim } from '../domain/objects.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, named, plural, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { clearSelectedNode } from '../remediations/clear-selected-node.ts';
 
 interface Facts {
   readonly claims: readonly string[];
   readonly node: string;
-  readonly waitedFor: string;
+  readonly waitedFor: Text;
   readonly isProgress: boolean;
 }
 
@@ -26,12 +27,20 @@ export const claimSelectedNodeGone = defineFault<'claim-selected-node-gone', Fac
   needs: ['persistentvolumeclaims', 'persistentvolumes', 'nodes'],
   uses: ['pods', 'leases', 'events'],
   words: {
-    summary: (f) =>
-      `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'is' : 'are'} tied to node ${f.node}, which does not exist any more.`,
+    summary: (f) => ({
+      en: en`${named(f.claims, 'Claim')} ${plural(f.claims.length, 'is', 'are')} tied to node ${f.node}, which does not exist any more.`,
+      zh: zh`${named(f.claims, 'Claim')} 被固定到节点 ${f.node}，而该节点已不存在。`,
+    }),
     explanation: (f) =>
       f.isProgress
-        ? `The node went only just now. Scheduler and provisioner may still give the claim back by themselves.`
-        : `Pending for ${f.waitedFor}. The volume is to be made where ${f.node} was, so the pod is put nowhere else, whatever the scheduler says about CPU or memory. There is no volume yet: taking the choice back risks no data.`,
+        ? {
+            en: 'The node went only just now. Scheduler and provisioner may still give the claim back by themselves.',
+            zh: '该节点刚刚消失。调度器和制备器可能仍会自行放弃这个节点，让申领重新参与调度。',
+          }
+        : {
+            en: en`Pending for ${f.waitedFor}. The volume is to be made where ${f.node} was, so the pod is put nowhere else, whatever the scheduler says about CPU or memory. There is no volume yet: taking the choice back risks no data.`,
+            zh: zh`Pending 状态已持续 ${f.waitedFor}。卷要在 ${f.node} 原来所在的位置制备，因此无论调度器报告的是 CPU 还是内存问题，Pod 都不会被调度到别处。目前还没有卷：撤销这一选择不会危及数据。`,
+          },
   },
   doc: {
     meaning:
@@ -87,10 +96,19 @@ function lastSignOf(node: string, cluster: Cluster): LastSign | undefined {
   if (lease?.renewedAt !== undefined)
     signs.push({
       at: lease.renewedAt,
-      evidence: fact(lease, 'spec.renewTime', isoOf(lease.renewedAt), 'until then the node was there'),
+      evidence: fact(lease, 'spec.renewTime', isoOf(lease.renewedAt), {
+        en: 'until then the node was there',
+        zh: '直到那时该节点还在',
+      }),
     });
   if (event)
-    signs.push({ at: event.lastAt, evidence: fact(event, 'lastTimestamp', isoOf(event.lastAt), event.message) });
+    signs.push({
+      at: event.lastAt,
+      evidence: fact(event, 'lastTimestamp', isoOf(event.lastAt), {
+        en: event.message,
+        zh: zh`事件内容：${event.message}`,
+      }),
+    });
   return signs.toSorted((a, b) => b.at - a.at)[0];
 }
 
@@ -112,13 +130,17 @@ function toFinding(group: readonly [Claim, ...Claim[]], cluster: Cluster): Findi
       isProgress: left >= 0,
     },
     evidence: [
-      ...group
-        .slice(0, 5)
-        .map((one) =>
-          fact(one, `metadata.annotations["${SELECTED_NODE}"]`, node, 'the volume is to be made for this node'),
-        ),
-      absent(missing, 'no such node exists'),
-      fact(claim, 'spec.volumeName', 'absent', `no volume is bound, and there is no pvc-${claim.uid} either`),
+      ...group.slice(0, 5).map((one) =>
+        fact(one, `metadata.annotations["${SELECTED_NODE}"]`, node, {
+          en: 'the volume is to be made for this node',
+          zh: '要为这个节点制备卷',
+        }),
+      ),
+      absent(missing, { en: 'no such node exists', zh: '没有这个节点' }),
+      fact(claim, 'spec.volumeName', 'absent', {
+        en: en`no volume is bound, and there is no pvc-${claim.uid} either`,
+        zh: zh`没有绑定任何卷，名为 pvc-${claim.uid} 的卷也不存在`,
+      }),
       ...(sign ? [sign.evidence] : []),
     ],
     progressSeconds: left >= 0 ? Math.max(1, left / 1000) : undefined,
@@ -129,14 +151,20 @@ function toFinding(group: readonly [Claim, ...Claim[]], cluster: Cluster): Findi
   };
 }
 
-const upgradeByHand = {
-  says: 'If it comes again with the next node that goes, upgrade the csi-provisioner of the driver.',
+const upgradeByHand: ManualStep = {
+  says: {
+    en: 'If it comes again with the next node that goes, upgrade the csi-provisioner of the driver.',
+    zh: '如果下一个节点消失时再次出现这个问题，请升级该驱动的 csi-provisioner。',
+  },
 };
 
-function clearByHand(claim: Claim, node: string) {
+function clearByHand(claim: Claim, node: string): ManualStep {
   const path = `/metadata/annotations/${SELECTED_NODE.replaceAll('/', '~1')}`;
   return {
-    says: `Take the choice of ${node} back from ${nameOf(claim)}. It fails when the claim has changed since.`,
+    says: {
+      en: en`Take the choice of ${node} back from ${nameOf(claim)}. It fails when the claim has changed since.`,
+      zh: zh`请从 ${nameOf(claim)} 上撤销对 ${node} 的选择。如果申领在此期间发生了变化，命令会失败。`,
+    },
     command: patchCommand('pvc', claim, [
       { op: 'test', path: '/metadata/uid', value: claim.uid },
       { op: 'test', path, value: node },

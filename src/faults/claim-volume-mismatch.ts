@@ -1,11 +1,20 @@
 import { isPending, type NearFit, nearFitsOf, sufferersOf } from '../domain/binding.ts';
-import { type Difference, FRESH_MS, getCommand, groupsOf, nameOf, some, withCount } from '../domain/claim.ts';
+import {
+  type Difference,
+  differenceWords,
+  FRESH_MS,
+  getCommand,
+  groupsOf,
+  nameOf,
+  withCount,
+} from '../domain/claim.ts';
 import { type Cluster, controllerOf } from '../domain/cluster.ts';
+import { absurd } from '../domain/errors.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
-import type { Claim, Volume } from '../domain/objects.ts';
+import type { Claim, JsonValue, Volume } from '../domain/objects.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, enumerated, named, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
 import { markDefaultClass } from '../remediations/mark-default-class.ts';
 import { recreatePendingClaim } from '../remediations/recreate-pending-claim.ts';
 
@@ -21,9 +30,9 @@ interface Facts {
   readonly volume: string;
   readonly isNamed: boolean;
   readonly differences: readonly Difference[];
-  readonly wants: string;
-  readonly has: string;
-  readonly waitedFor: string;
+  readonly wants: Text;
+  readonly has: Text;
+  readonly waitedFor: Text;
 }
 
 /**
@@ -37,10 +46,30 @@ export const claimVolumeMismatch = defineFault<'claim-volume-mismatch', Facts>({
   needs: ['persistentvolumeclaims', 'persistentvolumes', 'storageclasses'],
   uses: ['pods'],
   words: {
-    summary: (f) =>
-      `${some(f.claims, 'Claim')} ${f.claims.length === 1 ? 'does' : 'do'} not bind to volume ${f.volume}, because of the ${f.differences.join(' and the ')}.`,
+    summary: (f) => ({
+      en: en`${named(f.claims, 'Claim')} ${plural(f.claims.length, 'does', 'do')} not bind to volume ${f.volume}, because of the ${inWords(f.differences)}.`,
+      zh: zh`${named(f.claims, 'Claim')} 无法绑定到卷 ${f.volume}：${inWords(f.differences)}不匹配。`,
+    }),
     explanation: (f) =>
-      `Pending for ${f.waitedFor}. The claim wants ${f.wants}; the volume has ${f.has}. ${f.isNamed ? 'The claim names this volume, so no other will be taken and none is made.' : 'The volume is Available and fits in everything else; no class makes a volume for this claim.'} None of these fields can be changed on the claim.`,
+      sentences(
+        {
+          en: en`Pending for ${f.waitedFor}. The claim wants ${f.wants}; the volume has ${f.has}.`,
+          zh: zh`Pending 状态已持续 ${f.waitedFor}。申领的要求：${f.wants}；卷的属性：${f.has}。`,
+        },
+        f.isNamed
+          ? {
+              en: 'The claim names this volume, so no other will be taken and none is made.',
+              zh: '申领指定了这个卷，因此既不会使用其他卷，也不会制备新卷。',
+            }
+          : {
+              en: 'The volume is Available and fits in everything else; no class makes a volume for this claim.',
+              zh: '该卷处于 Available 状态，其他各项都相符；没有存储类会为这个申领制备卷。',
+            },
+        {
+          en: 'None of these fields can be changed on the claim.',
+          zh: '申领上的这些字段都无法修改。',
+        },
+      ),
   },
   doc: {
     meaning:
@@ -79,6 +108,12 @@ function keyOf({ claim, nearest }: Mismatch): string {
   ]);
 }
 
+/** `class and the size`. */
+function inWords(differences: readonly Difference[]): Text {
+  const words = differences.map((one) => differenceWords[one]);
+  return { en: words.map((word) => word.en).join(' and the '), zh: enumerated(words, words.length).zh };
+}
+
 function toFinding(group: readonly [Mismatch, ...Mismatch[]], cluster: Cluster): FindingDraft<Facts> {
   const [{ claim, nearest, others }] = group;
   const claims = group.map((one) => one.claim);
@@ -96,8 +131,14 @@ function toFinding(group: readonly [Mismatch, ...Mismatch[]], cluster: Cluster):
       volume: nearest.volume.name,
       isNamed: claim.volumeName !== undefined,
       differences: nearest.differences,
-      wants: nearest.differences.map((difference) => wantedBy(claim, difference)).join(', '),
-      has: nearest.differences.map((difference) => offeredBy(nearest.volume, difference)).join(', '),
+      wants: enumerated(
+        nearest.differences.map((difference) => wantedBy(claim, difference)),
+        nearest.differences.length,
+      ),
+      has: enumerated(
+        nearest.differences.map((difference) => offeredBy(nearest.volume, difference)),
+        nearest.differences.length,
+      ),
       waitedFor: duration(Math.max(...claims.map((one) => cluster.now - one.createdAt))),
     },
     evidence: [
@@ -105,11 +146,17 @@ function toFinding(group: readonly [Mismatch, ...Mismatch[]], cluster: Cluster):
         claim,
         'claims',
         claims.map((one) =>
-          fact(one, 'status.phase', one.phase, `waiting for ${duration(cluster.now - one.createdAt)}`),
+          fact(one, 'status.phase', one.phase, {
+            en: en`waiting for ${duration(cluster.now - one.createdAt)}`,
+            zh: zh`已等待 ${duration(cluster.now - one.createdAt)}`,
+          }),
         ),
-        'claims wait',
+        { en: 'claims wait', zh: '正在等待的申领' },
       ),
-      fact(nearest.volume, 'status.phase', nearest.volume.phase, 'it is free, or reserved for this claim'),
+      fact(nearest.volume, 'status.phase', nearest.volume.phase, {
+        en: 'it is free, or reserved for this claim',
+        zh: '它是空闲的，或为这个申领保留',
+      }),
       ...nearest.differences.flatMap((difference) => evidenceOf(claim, nearest.volume, difference)),
     ],
     offers: offersOf(group, cluster),
@@ -117,29 +164,71 @@ function toFinding(group: readonly [Mismatch, ...Mismatch[]], cluster: Cluster):
   };
 }
 
-const fieldOf = {
-  class: ['spec.storageClassName', 'spec.storageClassName'],
-  size: ['spec.resources.requests.storage', 'spec.capacity.storage'],
-  'access modes': ['spec.accessModes', 'spec.accessModes'],
-  'volume mode': ['spec.volumeMode', 'spec.volumeMode'],
-  selector: ['spec.selector', 'metadata.labels'],
-} as const satisfies Readonly<Record<Difference, readonly [string, string]>>;
+type Field = readonly [path: string, value: JsonValue | undefined];
+
+/** Where each of the two says it, and what it says there. */
+function fieldsOf(claim: Claim, volume: Volume, difference: Difference): readonly [wanted: Field, offered: Field] {
+  switch (difference) {
+    case 'class':
+      return [
+        ['spec.storageClassName', claim.className === '' ? '""' : (claim.className ?? 'absent')],
+        ['spec.storageClassName', volume.className || 'absent'],
+      ];
+    case 'size':
+      return [
+        ['spec.resources.requests.storage', claim.requested],
+        ['spec.capacity.storage', volume.capacity],
+      ];
+    case 'access modes':
+      return [
+        ['spec.accessModes', claim.accessModes.join(', ')],
+        ['spec.accessModes', volume.accessModes.join(', ')],
+      ];
+    case 'volume mode':
+      return [
+        ['spec.volumeMode', claim.volumeMode],
+        ['spec.volumeMode', volume.volumeMode],
+      ];
+    case 'selector':
+      return [
+        ['spec.selector', claim.spec['selector']],
+        ['metadata.labels', volume.labels],
+      ];
+    default:
+      return absurd(difference);
+  }
+}
 
 function evidenceOf(claim: Claim, volume: Volume, difference: Difference): readonly Evidence[] {
-  const [wanted, offered] = fieldOf[difference];
+  const [wanted, offered] = fieldsOf(claim, volume, difference);
   return [
-    fact(claim, wanted, wantedBy(claim, difference), `the ${difference} that the claim wants`),
-    fact(volume, offered, offeredBy(volume, difference), `the ${difference} of the volume`),
+    fact(claim, wanted[0], wanted[1], {
+      en: en`the ${differenceWords[difference]} that the claim wants`,
+      zh: zh`申领要求的${differenceWords[difference]}`,
+    }),
+    fact(volume, offered[0], offered[1], {
+      en: en`the ${differenceWords[difference]} of the volume`,
+      zh: difference === 'selector' ? '卷的标签' : zh`卷的${differenceWords[difference]}`,
+    }),
   ];
 }
 
-function wantedBy(claim: Claim, difference: Difference): string {
+const noClass: Text = { en: 'no class', zh: '无存储类' };
+const noSize: Text = { en: 'a size that is not said', zh: '未说明的容量' };
+
+function classNamed(name: string): Text {
+  return { en: en`class ${name}`, zh: zh`存储类 ${name}` };
+}
+
+function wantedBy(claim: Claim, difference: Difference): Sentence {
   switch (difference) {
     case 'class':
-      if (claim.className === undefined) return 'no class';
-      return claim.className === '' ? 'a volume without a class ("")' : `class ${claim.className}`;
+      if (claim.className === undefined) return noClass;
+      return claim.className === ''
+        ? { en: 'a volume without a class ("")', zh: '没有存储类的卷（""）' }
+        : classNamed(claim.className);
     case 'size':
-      return claim.requested ?? 'a size that is not said';
+      return claim.requested ?? noSize;
     case 'access modes':
       return claim.accessModes.join('+');
     case 'volume mode':
@@ -149,19 +238,21 @@ function wantedBy(claim: Claim, difference: Difference): string {
   }
 }
 
-function offeredBy(volume: Volume, difference: Difference): string {
+function offeredBy(volume: Volume, difference: Difference): Sentence {
   switch (difference) {
     case 'class':
-      return volume.className === '' ? 'no class' : `class ${volume.className}`;
+      return volume.className === '' ? noClass : classNamed(volume.className);
     case 'size':
-      return volume.capacity ?? 'a size that is not said';
+      return volume.capacity ?? noSize;
     case 'access modes':
       return volume.accessModes.join('+');
     case 'volume mode':
       return volume.volumeMode;
     case 'selector': {
       const labels = Object.entries(volume.labels).slice(0, 5);
-      return labels.length === 0 ? 'no labels' : labels.map(([key, value]) => `${key}=${value}`).join(', ');
+      return labels.length === 0
+        ? { en: 'no labels', zh: '没有标签' }
+        : labels.map(([key, value]) => `${key}=${value}`).join(', ');
     }
   }
 }
@@ -204,15 +295,24 @@ function marked({ claim, nearest }: Mismatch, cluster: Cluster): readonly OfferD
 function byHand(claim: Claim, { volume, differences }: NearFit, cluster: Cluster): readonly ManualStep[] {
   const hasDefault = cluster.objects.storageclasses.some((item) => item.isDefault);
   return [
-    { says: 'Put the claim and the volume side by side.', command: getCommand('pvc', claim) },
-    { says: 'And the volume:', command: getCommand('pv', volume) },
     {
-      says: `Correct the ${differences.join(' and the ')} where the claim is written (chart, operator, volumeClaimTemplates), and make the claim again: it never had data.`,
+      says: { en: 'Put the claim and the volume side by side.', zh: '请将申领和卷放在一起对比。' },
+      command: getCommand('pvc', claim),
+    },
+    { says: { en: 'And the volume:', zh: '卷：' }, command: getCommand('pv', volume) },
+    {
+      says: {
+        en: en`Correct the ${inWords(differences)} where the claim is written (chart, operator, volumeClaimTemplates), and make the claim again: it never had data.`,
+        zh: zh`请在定义申领的地方（Chart、Operator、volumeClaimTemplates）改正${inWords(differences)}，然后重新创建申领：它从来没有过数据。`,
+      },
     },
     ...(claim.className === undefined && differences.includes('class') && !hasDefault && volume.className !== ''
       ? [
           {
-            says: `Or make ${volume.className} the default class, if the owners of the cluster agree: every claim that waits without a class then gets it.`,
+            says: {
+              en: en`Or make ${volume.className} the default class, if the owners of the cluster agree: every claim that waits without a class then gets it.`,
+              zh: zh`或者，在集群所有者同意的情况下，将 ${volume.className} 设为默认存储类：之后每个没有存储类而在等待的申领都会使用它。`,
+            },
           },
         ]
       : []),

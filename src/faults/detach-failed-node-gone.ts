@@ -7,7 +7,6 @@ import {
   detachTroubles,
   few,
   goingVolumes,
-  listed,
   quoted,
   sufferers,
   waitingEvidence,
@@ -20,21 +19,20 @@ import { isDeleting } from '../domain/pod.ts';
 import { missingRef, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { textIn } from '../domain/text.ts';
-import { duration, minutes } from '../domain/time.ts';
-
+import { duration, en, listed, named, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Facts {
-  readonly volumes: readonly string[];
+  readonly volumes: readonly Sentence[];
   readonly nodes: readonly string[];
-  readonly deletingFor: string;
+  readonly deletingFor: Text;
   readonly error: string | undefined;
   readonly waiting: readonly string[];
-  readonly alive: string | undefined;
+  readonly alive: Sentence | undefined;
   /** What is known of the attacher, as the beginning of a sentence. */
-  readonly attacher: string;
+  readonly attacher: Text;
   readonly isProgress: boolean;
 }
 
@@ -62,22 +60,50 @@ export const detachFailedNodeGone = defineFault<'detach-failed-node-gone', Facts
   words: {
     summary: (f) => {
       if (f.isProgress)
-        return `${nodes(f)}; the detach of ${volumes(f)} was ordered ${f.deletingFor} ago and is under way.`;
-      const who =
-        f.waiting.length > 0 ? ` ${listed(f.waiting)} ${f.waiting.length === 1 ? 'waits' : 'wait'} for it.` : '';
-      return `${nodes(f)}, and the detach of ${volumes(f)} from there has failed for ${f.deletingFor}.${who}`;
+        return {
+          en: en`${nodes(f)}; the detach of ${volumes(f)} was ordered ${f.deletingFor} ago and is under way.`,
+          zh: zh`${nodes(f)}；${volumes(f)} 的解除挂接请求发出于 ${f.deletingFor}前，正在进行。`,
+        };
+      return sentences(
+        {
+          en: en`${nodes(f)}, and the detach of ${volumes(f)} from there has failed for ${f.deletingFor}.`,
+          zh: zh`${nodes(f)}，${volumes(f)} 从那里解除挂接已持续失败 ${f.deletingFor}。`,
+        },
+        f.waiting.length === 0
+          ? undefined
+          : {
+              en: en`${listed(f.waiting)} ${plural(f.waiting.length, 'waits', 'wait')} for it.`,
+              zh: zh`${listed(f.waiting)} 正在等待它。`,
+            },
+      );
     },
     explanation: (f) => {
-      if (f.isProgress) return 'A detach takes some minutes. Nothing needs to be done yet.';
-      const answer =
+      if (f.isProgress)
+        return {
+          en: 'A detach takes some minutes. Nothing needs to be done yet.',
+          zh: '解除挂接需要几分钟。目前不需要做任何事。',
+        };
+      return sentences(
         f.error === undefined
-          ? `${f.attacher} has neither finished nor reported an error.`
-          : `The driver's last answer: ${f.error}.`;
-      const alive =
+          ? {
+              en: en`${f.attacher} has neither finished nor reported an error.`,
+              zh: zh`${f.attacher}既没有完成，也没有报告错误。`,
+            }
+          : { en: en`The driver's last answer: ${f.error}.`, zh: zh`驱动最近一次的答复：${f.error}。` },
+        {
+          en: 'The six-minute timer has fired already: it has ordered this detach and does no more. There is no node that could be tainted.',
+          zh: '6 分钟计时器已经触发：它发出了这次解除挂接的请求，不会再做别的。已没有可以添加污点的节点。',
+        },
         f.alive === undefined
-          ? 'When the backend shows that the volume is attached to nobody, the finalizer of the attachment may be removed; that is not to be concluded from the missing Node object.'
-          : `The machine still runs (${f.alive}), so it may still write: it must be powered off first.`;
-      return `${answer} The six-minute timer has fired already: it has ordered this detach and does no more. There is no node that could be tainted. ${alive}`;
+          ? {
+              en: 'When the backend shows that the volume is attached to nobody, the finalizer of the attachment may be removed; that is not to be concluded from the missing Node object.',
+              zh: '如果存储后端显示该卷没有挂接到任何机器，就可以移除这个挂接的 Finalizer；仅凭 Node 对象不存在不能得出这一结论。',
+            }
+          : {
+              en: en`The machine still runs (${f.alive}), so it may still write: it must be powered off first.`,
+              zh: zh`机器还在运行（${f.alive}），因此它可能仍在写入：必须先将其断电。`,
+            },
+      );
     },
   },
   doc: {
@@ -133,18 +159,23 @@ function toFinding(detaches: readonly [Detach, ...Detach[]], cluster: Cluster): 
     affected: [...sufferers([...waiting, ...holders.filter(isDeleting)], cluster), ...goingVolumes(detaches)],
     restsOn: detaches.map(({ attachment }) => attachment.ref),
     facts: {
-      volumes: detaches.map(({ attachment }) => attachment.volumeName ?? `of ${attachment.name}`),
+      volumes: detaches.map(
+        ({ attachment: { volumeName, name } }) => volumeName ?? { en: en`of ${name}`, zh: zh`${name}（内联）` },
+      ),
       nodes: names,
       deletingFor: duration(first.deletingMs),
       error: first.error && quoted(first.error.message),
       waiting: waiting.map((pod) => pod.name),
-      alive: sign && textIn(sign.says, 'en'),
-      attacher: attacherInWords(first.attachment.attacher, cluster).en,
+      alive: sign?.says,
+      attacher: attacherInWords(first.attachment.attacher, cluster),
       isProgress,
     },
     evidence: [
       ...few(names).map((name) =>
-        absent(missingRef('Node', null, name), 'no Node and no CSINode of that name exist; that alone proves nothing'),
+        absent(missingRef('Node', null, name), {
+          en: 'no Node and no CSINode of that name exist; that alone proves nothing',
+          zh: '不存在使用该名称的 Node 和 CSINode；仅凭这一点什么也证明不了',
+        }),
       ),
       ...detachEvidence(detaches),
       ...waitingEvidence(waiting),
@@ -177,21 +208,28 @@ function manualFor({ attachment, volume }: Detach): readonly ManualStep[] {
   const handle = volume?.csi?.handle ?? attachment.volumeName ?? attachment.name;
   return [
     {
-      says: `Look in the storage backend whether ${handle} is attached to any machine, and whether the machine of ${attachment.nodeName} still exists. If it is attached, detach it there.`,
+      says: {
+        en: en`Look in the storage backend whether ${handle} is attached to any machine, and whether the machine of ${attachment.nodeName} still exists. If it is attached, detach it there.`,
+        zh: zh`请在存储后端中查看 ${handle} 是否挂接到某台机器，以及 ${attachment.nodeName} 的机器是否还存在。如果仍有挂接，请在那里解除挂接。`,
+      },
       command: `kubectl get volumeattachment ${shellWord(attachment.name)} -o yaml`,
     },
     {
-      says: 'Look for a version of the driver that takes a missing machine for detached: with it the attacher ends these deletions by itself.',
+      says: {
+        en: 'Look for a version of the driver that takes a missing machine for detached: with it the attacher ends these deletions by itself.',
+        zh: '请查找将不存在的机器视为已解除挂接的驱动版本：使用该版本后，挂接器会自行完成这些删除。',
+      },
     },
   ];
 }
 
-function volumes(f: Facts): string {
-  return f.volumes.length === 1 ? `volume ${f.volumes[0] ?? ''}` : `volumes ${listed(f.volumes)}`;
+function volumes(f: Facts): Text {
+  return named(f.volumes, 'volume');
 }
 
-function nodes(f: Facts): string {
-  return f.nodes.length === 1
-    ? `Node ${f.nodes[0] ?? ''} does not exist any more`
-    : `Nodes ${listed(f.nodes)} do not exist any more`;
+function nodes(f: Facts): Text {
+  return {
+    en: en`${named(f.nodes, 'Node')} ${plural(f.nodes.length, 'does', 'do')} not exist any more`,
+    zh: zh`${named(f.nodes, 'Node')} 已不存在`,
+  };
 }

@@ -1,16 +1,17 @@
-import { few, isUnused, listed, sameBackendVolume, sufferers } from '../domain/attachment.ts';
+import { few, isUnused, sameBackendVolume, sufferers } from '../domain/attachment.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Attachment, Pod, Volume } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, listed, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { isExclusive } from '../domain/volume.ts';
 
 interface Facts {
   readonly volume: string;
   readonly nodes: readonly string[];
-  readonly users: readonly string[];
+  readonly users: readonly Text[];
 }
 
 /** Attachments of one backend volume that say attached on different nodes which exist, and are not on their way out. */
@@ -30,14 +31,30 @@ export const doubleAttachment = defineFault<'double-attachment', Facts>({
   needs: ['volumeattachments', 'persistentvolumes', 'nodes', 'csidrivers'],
   uses: ['pods', 'persistentvolumeclaims'],
   words: {
-    summary: (f) => `Volume ${f.volume} may be attached to one node only, but is attached to ${listed(f.nodes)}.`,
-    explanation: (f) => {
-      const users =
+    summary: (f) => ({
+      en: en`Volume ${f.volume} may be attached to one node only, but is attached to ${listed(f.nodes)}.`,
+      zh: zh`卷 ${f.volume} 只能挂接到一个节点，却同时挂接到 ${listed(f.nodes)}。`,
+    }),
+    explanation: (f) =>
+      sentences(
+        {
+          en: 'Two machines can write to one file system at the same time, and neither knows of the other: the data is damaged while this lasts.',
+          zh: '两台机器可以同时写入同一个文件系统，而且互不知情：只要这种状态持续，数据就在遭到损坏。',
+        },
         f.users.length > 0
-          ? `${listed(f.users)} ${f.users.length === 1 ? 'references' : 'reference'} it there.`
-          : 'No pod could be seen that references it there.';
-      return `Two machines can write to one file system at the same time, and neither knows of the other: the data is damaged while this lasts. ${users} One of the writers must be stopped in an orderly way; detaching the volume from a machine that has it mounted makes it worse.`;
-    },
+          ? {
+              en: en`${listed(f.users)} ${plural(f.users.length, 'references', 'reference')} it there.`,
+              zh: zh`${listed(f.users)} 引用了它。`,
+            }
+          : {
+              en: 'No pod could be seen that references it there.',
+              zh: '没有看到在这些节点上引用它的 Pod。',
+            },
+        {
+          en: 'One of the writers must be stopped in an orderly way; detaching the volume from a machine that has it mounted makes it worse.',
+          zh: '必须以有序的方式停止其中一个写入方；从已挂载该卷的机器上解除挂接只会让情况更糟。',
+        },
+      ),
   },
   doc: {
     meaning:
@@ -105,7 +122,10 @@ function toFinding({ volumes, attachments }: Double, cluster: Cluster): FindingD
     facts: {
       volume: volume.name,
       nodes,
-      users: users.map((pod) => `pod ${pod.namespace}/${pod.name} on ${pod.nodeName}`),
+      users: users.map(({ namespace, name, nodeName }) => ({
+        en: en`pod ${namespace}/${name} on ${nodeName}`,
+        zh: zh`${nodeName} 上的 Pod ${namespace}/${name}`,
+      })),
     },
     evidence: evidenceOf(volume, attachments, users),
     manual: manualFor(volume),
@@ -114,30 +134,42 @@ function toFinding({ volumes, attachments }: Double, cluster: Cluster): FindingD
 
 function evidenceOf(volume: Volume, attachments: readonly Attachment[], users: readonly Pod[]): readonly Evidence[] {
   return [
-    fact(volume, 'spec.accessModes', volume.accessModes.join(', '), 'only one node at a time may have it'),
+    fact(volume, 'spec.accessModes', volume.accessModes.join(', '), {
+      en: 'only one node at a time may have it',
+      zh: '同一时间只能有一个节点使用它',
+    }),
     ...few(attachments).map((attachment) =>
-      fact(
-        attachment,
-        'status.attached',
-        attachment.attached,
-        `attached to ${attachment.nodeName}, and nobody has asked for its detach`,
-      ),
+      fact(attachment, 'status.attached', attachment.attached, {
+        en: en`attached to ${attachment.nodeName}, and nobody has asked for its detach`,
+        zh: zh`已挂接到 ${attachment.nodeName}，并且没有人请求解除挂接`,
+      }),
     ),
-    ...few(users).map((pod) => fact(pod, 'spec.nodeName', pod.nodeName, 'references the volume there')),
+    ...few(users).map((pod) =>
+      fact(pod, 'spec.nodeName', pod.nodeName, { en: 'references the volume there', zh: '在该节点上引用这个卷' }),
+    ),
   ];
 }
 
 function manualFor(volume: Volume): readonly ManualStep[] {
   return [
     {
-      says: `Look in the backend to which machines ${volume.csi?.handle ?? volume.name} is really attached, and who writes.`,
-      command: `kubectl get volumeattachments -o wide`,
+      says: {
+        en: en`Look in the backend to which machines ${volume.csi?.handle ?? volume.name} is really attached, and who writes.`,
+        zh: zh`请在存储后端中查看 ${volume.csi?.handle ?? volume.name} 实际挂接到哪些机器，以及谁在写入。`,
+      },
+      command: 'kubectl get volumeattachments -o wide',
     },
     {
-      says: 'Decide with the owner of the data which writer stays. Stop the other one in an orderly way, so that its kubelet unmounts the volume before it is detached.',
+      says: {
+        en: 'Decide with the owner of the data which writer stays. Stop the other one in an orderly way, so that its kubelet unmounts the volume before it is detached.',
+        zh: '请与数据的所有者一起决定保留哪个写入方。以有序的方式停止另一个，使其 kubelet 先卸载卷，再解除挂接。',
+      },
     },
     {
-      says: 'Take a snapshot in the backend and have the file system checked by a person before the volume is used again.',
+      says: {
+        en: 'Take a snapshot in the backend and have the file system checked by a person before the volume is used again.',
+        zh: '在再次使用该卷之前，请在存储后端中创建快照，并由专人检查文件系统。',
+      },
     },
   ];
 }

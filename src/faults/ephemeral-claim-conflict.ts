@@ -5,6 +5,7 @@ import type { Claim, Owner, Pod } from '../domain/objects.ts';
 import { isDeleting, isFinished, isUnscheduled, isWaiting } from '../domain/pod.ts';
 import { refKey } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 
 interface Conflict {
@@ -20,7 +21,7 @@ interface Facts {
   readonly claim: string;
   readonly pod: string;
   readonly volume: string;
-  readonly owner: string;
+  readonly owner: Text;
   readonly isProgress: boolean;
 }
 
@@ -37,12 +38,24 @@ export const ephemeralClaimConflict = defineFault<'ephemeral-claim-conflict', Fa
   words: {
     summary: (f) =>
       f.isProgress
-        ? `Pod ${f.pod} waits until claim ${f.claim} of its predecessor is gone.`
-        : `Pod ${f.pod} needs the claim ${f.claim} for its ephemeral volume ${f.volume}, but that claim is not its own.`,
+        ? {
+            en: en`Pod ${f.pod} waits until claim ${f.claim} of its predecessor is gone.`,
+            zh: zh`Pod ${f.pod} 正在等待前一个 Pod 的申领 ${f.claim} 消失。`,
+          }
+        : {
+            en: en`Pod ${f.pod} needs the claim ${f.claim} for its ephemeral volume ${f.volume}, but that claim is not its own.`,
+            zh: zh`Pod ${f.pod} 的临时卷 ${f.volume} 需要申领 ${f.claim}，但这个申领并不属于它。`,
+          },
     explanation: (f) =>
       f.isProgress
-        ? 'The claim goes with the pod that owned it; the controller then makes a new one for this pod.'
-        : `The name is made of pod and volume, and ${f.owner}. Kubernetes uses it only if this pod is its controller, so the pod waits for ever. The claim may hold data of somebody else.`,
+        ? {
+            en: 'The claim goes with the pod that owned it; the controller then makes a new one for this pod.',
+            zh: '该申领会随着拥有它的 Pod 一起消失；之后控制器会为这个 Pod 创建新的申领。',
+          }
+        : {
+            en: en`The name is made of pod and volume, and ${f.owner}. Kubernetes uses it only if this pod is its controller, so the pod waits for ever. The claim may hold data of somebody else.`,
+            zh: zh`申领的名称由 Pod 名和卷名组成，而${f.owner}。只有当这个 Pod 是申领的控制者（controller）时，Kubernetes 才会使用它，因此 Pod 会永远等待下去。该申领中可能有别人的数据。`,
+          },
   },
   doc: {
     meaning:
@@ -107,18 +120,27 @@ function toFinding({ pod, claim, volume, owner, leavesInMs: left }: Conflict, cl
       claim: nameOf(claim),
       pod: nameOf(pod),
       volume,
-      owner: owner ? `this one belongs to ${owner.kind} ${owner.name}` : 'this one has no controller',
+      owner: owner
+        ? {
+            en: en`this one belongs to ${owner.kind} ${owner.name}`,
+            zh: zh`现有的这个属于 ${owner.kind} ${owner.name}`,
+          }
+        : { en: 'this one has no controller', zh: '现有的这个没有控制者' },
       isProgress: left !== undefined,
     },
     evidence: [
-      fact(
-        claim,
-        'metadata.ownerReferences',
-        owner ? `${owner.kind} ${owner.name} (${owner.uid})` : 'no controller',
-        'the claim is controlled by somebody else, or by nobody',
-      ),
-      fact(pod, 'metadata.uid', pod.uid, 'the pod that would have to be its controller'),
-      fact(pod, 'spec.volumes', volume, `this ephemeral volume needs the claim ${claim.name}`),
+      fact(claim, 'metadata.ownerReferences', owner ? `${owner.kind} ${owner.name} (${owner.uid})` : 'no controller', {
+        en: 'the claim is controlled by somebody else, or by nobody',
+        zh: '申领由其他对象控制，或没有控制者',
+      }),
+      fact(pod, 'metadata.uid', pod.uid, {
+        en: 'the pod that would have to be its controller',
+        zh: '本应作为其控制者的 Pod',
+      }),
+      fact(pod, 'spec.volumes', volume, {
+        en: en`this ephemeral volume needs the claim ${claim.name}`,
+        zh: zh`这个临时卷需要申领 ${claim.name}`,
+      }),
     ],
     progressSeconds: left === undefined ? undefined : left / 1000,
     manual: left === undefined ? byHand(claim, volume) : waitByHand,
@@ -128,14 +150,23 @@ function toFinding({ pod, claim, volume, owner, leavesInMs: left }: Conflict, cl
 function byHand(claim: Claim, volume: string): readonly ManualStep[] {
   return [
     {
-      says: 'Find out whose claim it is and whether its data is wanted. Do not make the pod its owner: the data would go with the pod.',
+      says: {
+        en: 'Find out whose claim it is and whether its data is wanted. Do not make the pod its owner: the data would go with the pod.',
+        zh: '请查清这个申领属于谁，其中的数据是否还需要。不要将该 Pod 设为它的属主：否则数据会随 Pod 一起消失。',
+      },
       command: getCommand('pvc', claim),
     },
     {
-      says: `Rename the volume ${volume} in the pod's template, or the workload, so that the names no longer meet.`,
+      says: {
+        en: en`Rename the volume ${volume} in the pod's template, or the workload, so that the names no longer meet.`,
+        zh: zh`请在 Pod 模板中重命名卷 ${volume}，或重命名工作负载，使名称不再冲突。`,
+      },
     },
     {
-      says: 'Only if the owner of the data says that the claim is left over: its owner deletes it, and the pod gets its own.',
+      says: {
+        en: 'Only if the owner of the data says that the claim is left over: its owner deletes it, and the pod gets its own.',
+        zh: '仅当数据的所有者确认该申领是遗留的：由其所有者删除它，之后 Pod 会得到自己的申领。',
+      },
     },
   ];
 }

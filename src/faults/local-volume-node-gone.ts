@@ -1,4 +1,4 @@
-import { few, listed, sufferers } from '../domain/attachment.ts';
+import { few, sufferers } from '../domain/attachment.ts';
 import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -16,7 +16,8 @@ import { isOnMissingNode } from '../domain/reclaim.ts';
 import { missingRef, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, listed, named, plural, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { describePlace, nodesNamedBy } from '../domain/topology.ts';
 import { deletesData } from '../domain/volume.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
@@ -26,7 +27,6 @@ interface Facts {
   readonly nodes: readonly string[];
   readonly pods: readonly string[];
   readonly going: readonly string[];
-  readonly goneFor: string;
   readonly isProgress: boolean;
 }
 
@@ -53,18 +53,38 @@ export const localVolumeNodeGone = defineFault<'local-volume-node-gone', Facts>(
   uses: ['csinodes', 'volumeattachments', 'events'],
   words: {
     summary: (f) => {
-      const where = `${volumes(f)} ${f.volumes.length === 1 ? 'lies' : 'lie'} on the disk of ${listed(f.nodes)}, which does not exist any more`;
-      if (f.pods.length > 0) return `${where}: ${listed(f.pods)} cannot run anywhere else.`;
-      return `${where}: nobody can clean ${f.volumes.length === 1 ? 'it' : 'them'} up.`;
+      const where: Text = {
+        en: en`${named(f.volumes, 'Volume')} ${plural(f.volumes.length, 'lies', 'lie')} on the disk of ${listed(f.nodes)}, which does not exist any more`,
+        zh: zh`${named(f.volumes, 'Volume')} 位于 ${listed(f.nodes)} 的磁盘上，而该节点已不存在`,
+      };
+      if (f.pods.length > 0)
+        return {
+          en: en`${where}: ${listed(f.pods)} cannot run anywhere else.`,
+          zh: zh`${where}：${listed(f.pods)} 无法在其他任何地方运行。`,
+        };
+      return {
+        en: en`${where}: nobody can clean ${plural(f.volumes.length, 'it', 'them')} up.`,
+        zh: zh`${where}：没有任何组件能够清理。`,
+      };
     },
     explanation: (f) => {
       if (f.isProgress)
-        return 'The node went only just now. If the machine joins again under the same name, everything is well by itself.';
-      const going =
-        f.going.length > 0
-          ? ` ${listed(f.going)} ${f.going.length === 1 ? 'is' : 'are'} to be deleted, but what would do it ran on that node only.`
-          : '';
-      return `The data is on that machine and nowhere else in the cluster; no other node or zone can serve the volume. If the machine still exists, let it join again under the same name. If it does not, the data is lost to the cluster, and the workload must start with an empty volume or from a backup.${going}`;
+        return {
+          en: 'The node went only just now. If the machine joins again under the same name, everything is well by itself.',
+          zh: '该节点刚刚消失。如果机器以相同的名称重新加入，一切会自行恢复。',
+        };
+      return sentences(
+        {
+          en: 'The data is on that machine and nowhere else in the cluster; no other node or zone can serve the volume. If the machine still exists, let it join again under the same name. If it does not, the data is lost to the cluster, and the workload must start with an empty volume or from a backup.',
+          zh: '数据只在那台机器上，集群的其他地方都没有；其他节点或可用区都无法提供这个卷。如果机器还在，请让它以相同的名称重新加入。如果机器已不在，对集群来说数据已经丢失，工作负载只能使用空卷或从备份启动。',
+        },
+        f.going.length === 0
+          ? undefined
+          : {
+              en: en`${listed(f.going)} ${plural(f.going.length, 'is', 'are')} to be deleted, but what would do it ran on that node only.`,
+              zh: zh`${listed(f.going)} 应被删除，但负责删除的组件只运行在那个节点上。`,
+            },
+      );
     },
   },
   doc: {
@@ -145,7 +165,6 @@ function toFinding(lost: readonly [Lost, ...Lost[]], cluster: Cluster): FindingD
       nodes: first.nodes,
       pods: pods.map((pod) => pod.name),
       going: going.map((volume) => volume.name),
-      goneFor: duration(first.goneMs),
       isProgress,
     },
     evidence: evidenceOf(lost, cluster),
@@ -177,25 +196,46 @@ function evidenceOf(lost: readonly [Lost, ...Lost[]], cluster: Cluster): readonl
   const [first] = lost;
   return [
     ...few(first.nodes, 3).map((name) =>
-      absent(missingRef('Node', null, name), 'no Node object has that name or host label'),
+      absent(missingRef('Node', null, name), {
+        en: 'no Node object has that name or host label',
+        zh: '没有 Node 对象使用该名称或主机标签',
+      }),
     ),
     ...few(lost).map(({ volume }) =>
-      fact(volume, 'spec.nodeAffinity', describePlace(volume), 'the volume is on that node and nowhere else'),
+      fact(volume, 'spec.nodeAffinity', describePlace(volume), {
+        en: 'the volume is on that node and nowhere else',
+        zh: '卷只在那个节点上，不在其他任何地方',
+      }),
     ),
     ...(lost.length > 5
-      ? [fact(first.volume, 'spec.nodeAffinity', lost.length, 'so many volumes are on it; five are shown')]
+      ? [
+          fact(first.volume, 'spec.nodeAffinity', lost.length, {
+            en: 'so many volumes are on it; five are shown',
+            zh: '有这么多卷在该节点上；这里显示 5 个',
+          }),
+        ]
       : []),
     ...few(lost).flatMap(({ volume }): readonly Evidence[] => {
       if (isDeleting(volume)) {
         const since = duration(deletingForMs(volume, cluster.now));
-        return [fact(volume, 'metadata.finalizers', [...volume.finalizers], `has been deleting for ${since}`)];
+        return [
+          fact(volume, 'metadata.finalizers', [...volume.finalizers], {
+            en: en`has been deleting for ${since}`,
+            zh: zh`正在被删除，已持续 ${since}`,
+          }),
+        ];
       }
       return volume.phase === 'Released'
-        ? [fact(volume, 'status.phase', volume.phase, `is to be cleaned up: policy ${volume.reclaimPolicy}`)]
+        ? [
+            fact(volume, 'status.phase', volume.phase, {
+              en: en`is to be cleaned up: policy ${volume.reclaimPolicy}`,
+              zh: zh`应被清理：策略为 ${volume.reclaimPolicy}`,
+            }),
+          ]
         : [];
     }),
     ...few([...new Set(lost.flatMap(({ pods }) => pods))]).map((pod) =>
-      fact(pod, 'spec.nodeName', pod.nodeName ?? 'none', 'needs the volume'),
+      fact(pod, 'spec.nodeName', pod.nodeName ?? 'none', { en: 'needs the volume', zh: '需要这个卷' }),
     ),
   ];
 }
@@ -205,19 +245,21 @@ function manualFor({ volume, nodes, pods }: Lost): readonly ManualStep[] {
     pods.length > 0
       ? [
           {
-            says: 'If the machine is lost, the owner of the data decides: restore a backup or let the application copy the data from its replicas, into a new claim on another node.',
+            says: {
+              en: 'If the machine is lost, the owner of the data decides: restore a backup or let the application copy the data from its replicas, into a new claim on another node.',
+              zh: '如果机器已丢失，由数据的所有者决定：恢复备份，或让应用从其副本复制数据，放入另一个节点上的新申领。',
+            },
           },
         ]
       : [];
   return [
     {
-      says: `Find out whether the machine of ${listed(nodes)} or its disk still exists. If so, let it join again under the same name: the volume is then usable as it was.`,
+      says: {
+        en: en`Find out whether the machine of ${listed(nodes)} or its disk still exists. If so, let it join again under the same name: the volume is then usable as it was.`,
+        zh: zh`请查清 ${listed(nodes)} 的机器或其磁盘是否还在。如果还在，请让它以相同的名称重新加入：之后卷可以照常使用。`,
+      },
       command: `kubectl get pv ${shellWord(volume.name)} -o yaml`,
     },
     ...needed,
   ];
-}
-
-function volumes(f: Facts): string {
-  return f.volumes.length === 1 ? `Volume ${f.volumes[0] ?? ''}` : `Volumes ${listed(f.volumes)}`;
 }

@@ -1,4 +1,4 @@
-import { few, listed, sufferers } from '../domain/attachment.ts';
+import { few, sufferers } from '../domain/attachment.ts';
 import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { type Contention, contentionsOf, deadlockOf } from '../domain/contention.ts';
@@ -6,7 +6,8 @@ import { defineFault, type Evidence, type FindingDraft, fact } from '../domain/f
 import type { Pod } from '../domain/objects.ts';
 import { describeRef, type Ref, refKey, uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, listed, plural, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 
 interface Facts {
   readonly sharers: readonly string[];
@@ -14,7 +15,7 @@ interface Facts {
   readonly nodes: readonly string[];
   readonly holders: readonly string[];
   readonly waiting: readonly string[];
-  readonly waitedFor: string;
+  readonly waitedFor: Text;
   readonly ends: boolean;
   readonly isProgress: boolean;
 }
@@ -33,17 +34,38 @@ export const multiAttachLiveNode = defineFault<'multi-attach-live-node', Facts>(
   uses: ['csidrivers', 'deployments', 'replicasets', 'events'],
   words: {
     summary: (f) => {
+      const [holders, waiting, nodes] = [listed(f.holders), listed(f.waiting), listed(f.nodes)];
       if (f.ends)
-        return `${listed(f.holders)} on ${listed(f.nodes)} ${f.holders.length === 1 ? 'is' : 'are'} ending; then ${volumes(f)} can go to ${listed(f.waiting)}.`;
+        return {
+          en: en`${holders} on ${nodes} ${plural(f.holders.length, 'is', 'are')} ending; then ${volumes(f)} can go to ${waiting}.`,
+          zh: zh`${nodes} 上的 ${holders} 正在结束；之后 ${waiting} 就可以使用${volumes(f)}。`,
+        };
       if (f.isProgress)
-        return `${listed(f.waiting)} ${f.waiting.length === 1 ? 'has' : 'have'} waited for ${f.waitedFor} for ${volumes(f)}, held on ${listed(f.nodes)}.`;
-      return `${listed(f.sharers)} ${f.sharers.length === 1 ? 'has pods on different nodes that share' : 'share from different nodes'} ${volumes(f)}, which only one node may have: ${listed(f.waiting)} cannot start.`;
+        return {
+          en: en`${waiting} ${plural(f.waiting.length, 'has', 'have')} waited for ${f.waitedFor} for ${volumes(f)}, held on ${nodes}.`,
+          zh: zh`${waiting} 已等待 ${f.waitedFor}，等待的是${volumes(f)}，目前由 ${nodes} 占用。`,
+        };
+      const sharers = listed(f.sharers);
+      return {
+        en: en`${sharers} ${plural(f.sharers.length, 'has pods on different nodes that share', 'share from different nodes')} ${volumes(f)}, which only one node may have: ${waiting} cannot start.`,
+        zh: zh`${sharers} ${f.sharers.length === 1 ? '的 Pod 在' : '在'}不同的节点上共用只能由一个节点使用的${volumes(f)}：${waiting} 无法启动。`,
+      };
     },
     explanation: (f) => {
       if (f.ends)
-        return 'The holder is being deleted within its grace; the volume is detached when it has ended. Nothing needs to be done yet.';
-      if (f.isProgress) return 'A hand-over that is under way would look the same in its first minute.';
-      return `${listed(f.holders)} ${f.holders.length === 1 ? 'uses' : 'use'} the volume on ${listed(f.nodes)}, which is Ready, so it is held rightly. Pods on one node may share it, pods on two nodes never. This does not solve itself, and taking the volume away would break the pods that run.`;
+        return {
+          en: 'The holder is being deleted within its grace; the volume is detached when it has ended. Nothing needs to be done yet.',
+          zh: '占用者正在其宽限期内被删除；它结束后，卷会被解除挂接。目前不需要做任何事。',
+        };
+      if (f.isProgress)
+        return {
+          en: 'A hand-over that is under way would look the same in its first minute.',
+          zh: '正常的移交在最初一分钟内看起来也是这样。',
+        };
+      return {
+        en: en`${listed(f.holders)} ${plural(f.holders.length, 'uses', 'use')} the volume on ${listed(f.nodes)}, which is Ready, so it is held rightly. Pods on one node may share it, pods on two nodes never. This does not solve itself, and taking the volume away would break the pods that run.`,
+        zh: zh`${listed(f.holders)} 在处于 Ready 状态的 ${listed(f.nodes)} 上使用这个卷，因此占用是正当的。同一个节点上的 Pod 可以共用它，不同节点上的 Pod 则绝不可以。这种情况不会自行解决，而移走卷会破坏正在运行的 Pod。`,
+      };
     },
   },
   doc: {
@@ -119,10 +141,13 @@ function toFinding(all: readonly Contention[], any: Contention, cluster: Cluster
       ? []
       : [
           {
-            says: 'Decide what the workload needs: one replica, one claim for each replica, pods kept on one node by pod affinity, or a class with ReadWriteMany.',
+            says: {
+              en: 'Decide what the workload needs: one replica, one claim for each replica, pods kept on one node by pod affinity, or a class with ReadWriteMany.',
+              zh: '请决定工作负载需要的是什么：单个副本、每个副本一个申领、用 Pod 亲和性将 Pod 保持在同一个节点上，或支持 ReadWriteMany 的存储类。',
+            },
           },
           ...sharers.slice(0, 1).map((sharer) => ({
-            says: 'Look at how many replicas use the one claim.',
+            says: { en: 'Look at how many replicas use the one claim.', zh: '请查看有多少个副本使用同一个申领。' },
             command: `kubectl -n ${shellWord(sharer.namespace ?? 'default')} get ${sharer.kind.toLowerCase()} ${shellWord(sharer.name)} -o wide`,
           })),
         ],
@@ -139,21 +164,20 @@ function evidenceOf(
     ...few(told).flatMap(({ attachment, volume }) => {
       const node = cluster.findNode(attachment.nodeName);
       return [
-        fact(
-          attachment,
-          'spec.nodeName',
-          attachment.nodeName,
-          `volume ${volume.name} is attached there, and nobody has asked for its detach`,
-        ),
-        fact(volume, 'spec.accessModes', volume.accessModes.join(', '), 'only one node at a time may have it'),
+        fact(attachment, 'spec.nodeName', attachment.nodeName, {
+          en: en`volume ${volume.name} is attached there, and nobody has asked for its detach`,
+          zh: zh`卷 ${volume.name} 已挂接到该节点，并且没有人请求解除挂接`,
+        }),
+        fact(volume, 'spec.accessModes', volume.accessModes.join(', '), {
+          en: 'only one node at a time may have it',
+          zh: '同一时间只能有一个节点使用它',
+        }),
         ...(node
           ? [
-              fact(
-                node,
-                'status.conditions[Ready].status',
-                node.ready?.status,
-                'the node is well: what runs there holds the volume rightly',
-              ),
+              fact(node, 'status.conditions[Ready].status', node.ready?.status, {
+                en: 'the node is well: what runs there holds the volume rightly',
+                zh: '该节点正常：在其上运行的 Pod 正当地占用这个卷',
+              }),
             ]
           : []),
       ];
@@ -163,10 +187,17 @@ function evidenceOf(
         pod,
         'spec.nodeName',
         pod.nodeName,
-        pod.deletedAt === undefined ? 'uses the volume there' : 'uses the volume there and is ending',
+        pod.deletedAt === undefined
+          ? { en: 'uses the volume there', zh: '在该节点上使用这个卷' }
+          : { en: 'uses the volume there and is ending', zh: '在该节点上使用这个卷，并且正在结束' },
       ),
     ),
-    ...few(waiting).map((pod) => fact(pod, 'spec.nodeName', pod.nodeName, 'waits there for the same volume')),
+    ...few(waiting).map((pod) =>
+      fact(pod, 'spec.nodeName', pod.nodeName, {
+        en: 'waits there for the same volume',
+        zh: '在该节点上等待同一个卷',
+      }),
+    ),
   ];
 }
 
@@ -174,6 +205,8 @@ function unique(pods: readonly Pod[]): readonly Pod[] {
   return [...new Set(pods)];
 }
 
-function volumes(f: Facts): string {
-  return f.volumes.length === 1 ? `volume ${f.volumes[0] ?? ''}` : `${f.volumes.length} volumes`;
+function volumes({ volumes: { length }, volumes: [first] }: Facts): Text {
+  return length === 1
+    ? { en: en`volume ${first}`, zh: zh`卷 ${first}` }
+    : { en: en`${length} volumes`, zh: zh`这 ${length} 个卷` };
 }

@@ -1,11 +1,11 @@
-import { getCommand, nameOf, retainByHand, some, withCount } from '../domain/claim.ts';
+import { getCommand, nameOf, refuseUnreadPods, retainByHand, withCount } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
-import { Refused } from '../domain/errors.ts';
 import { absent, defineFault, type FindingDraft, fact } from '../domain/fault.ts';
 import type { Attachment, Claim, Pod, Volume } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, named, plural, zh } from '../domain/text.ts';
 import { deletesData } from '../domain/volume.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
@@ -34,10 +34,14 @@ export const volumeReleasedInUse = defineFault<'volume-released-in-use', Facts>(
   rank: 6,
   needs: ['persistentvolumes', 'persistentvolumeclaims', 'pods', 'volumeattachments'],
   words: {
-    summary: (f) =>
-      `Volume ${f.volume} is about to be destroyed: its claim ${f.claim} is gone, and only ${some(f.pods, 'pod')}, which still ${f.pods.length === 1 ? 'uses' : 'use'} it, ${f.pods.length === 1 ? 'keeps' : 'keep'} it.`,
-    explanation: () =>
-      'The claim was taken away under the pod, mostly by clearing its finalizers. The reclaim policy is Delete, and the driver waits for nothing but the detach: when the pod ends, for whatever reason, the data is destroyed. The pod itself notices nothing. With the policy Retain the data stays.',
+    summary: (f) => ({
+      en: en`Volume ${f.volume} is about to be destroyed: its claim ${f.claim} is gone, and only ${named(f.pods, 'pod')}, which still ${plural(f.pods.length, 'uses', 'use')} it, ${plural(f.pods.length, 'keeps', 'keep')} it.`,
+      zh: zh`卷 ${f.volume} 即将被销毁：它的申领 ${f.claim} 已消失，只因为 ${named(f.pods, 'pod')} 仍在使用，它才得以保留。`,
+    }),
+    explanation: () => ({
+      en: 'The claim was taken away under the pod, mostly by clearing its finalizers. The reclaim policy is Delete, and the driver waits for nothing but the detach: when the pod ends, for whatever reason, the data is destroyed. The pod itself notices nothing. With the policy Retain the data stays.',
+      zh: 'Pod 还在使用申领，申领却已被移除，多半是因为有人清空了它的 Finalizer。回收策略是 Delete，驱动只在等待解除挂接：无论 Pod 因何结束，数据都会被销毁。Pod 本身察觉不到任何异常。将策略改为 Retain，数据就会保留。',
+    }),
   },
   doc: {
     meaning:
@@ -92,8 +96,7 @@ function toDoomed(volume: Volume, cluster: Cluster): Doomed | undefined {
     (candidate) => candidate.namespace === namespace && runsOn(candidate, claimRef.name, namesake),
   );
   if (pod) return { volume, claim: claimRef, pods: [pod, ...more], attachments };
-  if (!cluster.coversPodsOfNamespace(namespace))
-    throw new Refused(`the pods of namespace ${namespace} were not all read`);
+  refuseUnreadPods(namespace, cluster);
   return undefined;
 }
 
@@ -111,26 +114,41 @@ function toFinding({ volume, claim, pods, attachments }: Doomed, cluster: Cluste
     affected: [...pods.map((pod) => pod.ref), ...pods.flatMap((pod) => cluster.workloadOf(pod) ?? [])],
     facts: { volume: volume.name, claim: nameOf(claim), pods: pods.map(nameOf) },
     evidence: [
-      fact(volume, 'status.phase', volume.phase, 'its claim is gone'),
-      fact(volume, 'spec.persistentVolumeReclaimPolicy', volume.reclaimPolicy, 'the data goes with the volume'),
-      absent(missing, 'the claim that the volume remembers by its uid does not exist any more'),
+      fact(volume, 'status.phase', volume.phase, { en: 'its claim is gone', zh: '它的申领已消失' }),
+      fact(volume, 'spec.persistentVolumeReclaimPolicy', volume.reclaimPolicy, {
+        en: 'the data goes with the volume',
+        zh: '数据会随卷一起消失',
+      }),
+      absent(missing, {
+        en: 'the claim that the volume remembers by its uid does not exist any more',
+        zh: '卷按 uid 记录的申领已不存在',
+      }),
       ...withCount(
         volume,
         'pods',
-        pods.map((pod) => fact(pod, 'status.phase', pod.phase, `still uses the volume on ${pod.nodeName ?? ''}`)),
-        'pods use it',
-      ),
-      ...attachments
-        .slice(0, 3)
-        .map((attachment) =>
-          fact(attachment, 'spec.nodeName', attachment.nodeName, 'nothing else keeps the volume from being destroyed'),
+        pods.map((pod) =>
+          fact(pod, 'status.phase', pod.phase, {
+            en: en`still uses the volume on ${pod.nodeName}`,
+            zh: zh`仍在 ${pod.nodeName} 上使用这个卷`,
+          }),
         ),
+        { en: 'pods use it', zh: '使用它的 Pod' },
+      ),
+      ...attachments.slice(0, 3).map((attachment) =>
+        fact(attachment, 'spec.nodeName', attachment.nodeName, {
+          en: 'nothing else keeps the volume from being destroyed',
+          zh: '除此之外，没有什么能阻止卷被销毁',
+        }),
+      ),
     ],
     offers: keepFirst(volume),
     manual: [
       retainByHand(volume),
       {
-        says: 'Leave pod and attachment as they are until then. Afterwards copy the data out, or let the pod end and bind the volume to a new claim of that name.',
+        says: {
+          en: 'Leave pod and attachment as they are until then. Afterwards copy the data out, or let the pod end and bind the volume to a new claim of that name.',
+          zh: '在此之前，请不要改动 Pod 和挂接。之后可以将数据复制出来，或让 Pod 结束，再将卷绑定到同名的新申领。',
+        },
         command: getCommand('pv', volume),
       },
     ],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Difference, differencesOf } from '../domain/claim.ts';
+import { differencesOf, differenceWords } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
 import type { Claim, Volume } from '../domain/objects.ts';
@@ -171,16 +171,8 @@ function claimReasons(volume: Volume, cluster: Cluster): readonly Text[] {
   return [
     ...reasons,
     ...differencesOf(claim, volume).map((what) => ({
-      en: en`claim ${claim.name} and volume ${volume.name} differ in ${what}`,
-      zh: zh`申领 ${claim.name} 和卷 ${volume.name} 的${differences[what]}不同`,
+      en: en`claim ${claim.name} and volume ${volume.name} differ in ${differenceWords[what]}`,
+      zh: zh`申领 ${claim.name} 和卷 ${volume.name} 的${differenceWords[what]}不同`,
     })),
   ];
 }
-
-const differences: Readonly<Record<Difference, string>> = {
-  class: '存储类',
-  size: '容量',
-  'access modes': '访问模式',
-  'volume mode': '卷模式',
-  selector: '选择算符',
-};

@@ -7,7 +7,7 @@ import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { ownsClaim } from '../domain/scope.ts';
-import { type Sentence, textIn } from '../domain/text.ts';
+import { en, enumerated, sentences, type Text, zh } from '../domain/text.ts';
 import { createObject, deleteObject, type Write } from '../domain/write.ts';
 import { canonicalQuantity, exactBytes } from './rules/quantity.ts';
 import { unreadReasons } from './rules/unread.ts';
@@ -57,12 +57,18 @@ export const recreatePendingClaim = defineRemediation({
   needs,
   withinSeconds: 300,
   doc: {
-    does: 'Deletes a claim that was never bound and makes it again under the same name with a spec that can be bound.',
-    undo: 'create the old claim again, from its saved copy',
-    caution:
-      'The claim never had data. What deploys it (a chart, a manifest) still holds the old spec and must be changed, too.',
+    does: {
+      en: 'Deletes a claim that was never bound and makes it again under the same name with a spec that can be bound.',
+      zh: '删除从未绑定过的申领，并以相同的名称和可以绑定的规约重新创建。',
+    },
+    undo: { en: 'create the old claim again, from its saved copy', zh: '用保存的副本重新创建旧的申领' },
+    caution: {
+      en: 'The claim never had data. What deploys it (a chart, a manifest) still holds the old spec and must be changed, too.',
+      zh: '这个申领从来没有过数据。部署它的来源（Chart、清单）中仍是旧的规约，也必须修改。',
+    },
   },
-  title: (target) => `Make claim ${target.name} again ${describeChange(target)}`,
+  title: (target) =>
+    sentences({ en: en`Make claim ${target.name} again`, zh: zh`重新创建申领 ${target.name}` }, ...changesIn(target)),
   // The whole namespace, because that reads every volume: one that was just made for the claim is not on its chain yet.
   scope: ({ namespace }) => ({ kind: 'Namespace', namespace: null, name: namespace }),
 
@@ -72,7 +78,7 @@ export const recreatePendingClaim = defineRemediation({
     return [deleteObject({ ...place, uid: claim.uid }), createObject(place, toNewClaim(claim, target))];
   },
 
-  preflight(target, cluster): readonly Sentence[] {
+  preflight(target, cluster): readonly Text[] {
     const claim = getClaim(target, cluster);
     return [
       ...unreadReasons(cluster, [
@@ -101,26 +107,40 @@ export const recreatePendingClaim = defineRemediation({
   },
 });
 
-function describeChange({ storageClass, storage, volumeMode, dropVolumeName }: Params): string {
-  const changes = [
-    storage === undefined ? [] : [`with ${storage}`],
-    volumeMode === undefined ? [] : [`in mode ${volumeMode}`],
-    dropVolumeName === true ? ['for any volume'] : [],
+/** What is other than before, for the end of the title. */
+function changesIn({ storageClass, storage, volumeMode, dropVolumeName }: Params): readonly Text[] {
+  const changes: readonly Text[] = [
+    storage === undefined ? [] : [{ en: en`with ${storage}`, zh: zh`，容量为 ${storage}` }],
+    volumeMode === undefined ? [] : [{ en: en`in mode ${volumeMode}`, zh: zh`，卷模式为 ${volumeMode}` }],
+    dropVolumeName === true ? [{ en: 'for any volume', zh: '，不指定卷' }] : [],
   ].flat();
-  return changes.length > 0 ? changes.join(' ') : describeClass(storageClass);
+  return changes.length > 0 ? changes : [describeClass(storageClass)];
 }
 
-function describeClass(storageClass: string | null): string {
-  if (storageClass === null) return 'with the default class';
-  return storageClass === '' ? 'for a static volume' : `with class ${storageClass}`;
+function describeClass(storageClass: string | null): Text {
+  if (storageClass === null) return { en: 'with the default class', zh: '，使用默认存储类' };
+  return storageClass === ''
+    ? { en: 'for a static volume', zh: '，用于静态卷' }
+    : { en: en`with class ${storageClass}`, zh: zh`，使用存储类 ${storageClass}` };
 }
 
 function getClaim({ namespace, name, uid }: Params, cluster: Cluster): Claim {
   const claim = cluster.findClaim(namespace, name);
-  if (!claim) throw new Refused(`claim ${namespace}/${name} does not exist any more`);
-  if (claim.uid !== uid) throw new Refused(`claim ${namespace}/${name} was made again since`);
+  if (!claim)
+    throw new Refused({
+      en: en`claim ${namespace}/${name} does not exist any more`,
+      zh: zh`申领 ${namespace}/${name} 已不存在`,
+    });
+  if (claim.uid !== uid)
+    throw new Refused({
+      en: en`claim ${namespace}/${name} was made again since`,
+      zh: zh`申领 ${namespace}/${name} 在此期间已被重新创建`,
+    });
   if (claim.phase !== 'Pending' || isDeleting(claim))
-    throw new Refused(`claim ${namespace}/${name} is not a Pending claim any more`);
+    throw new Refused({
+      en: en`claim ${namespace}/${name} is not a Pending claim any more`,
+      zh: zh`申领 ${namespace}/${name} 已不再处于 Pending 状态`,
+    });
   return claim;
 }
 
@@ -156,15 +176,28 @@ function withStorage(resources: JsonValue | undefined, storage: string): JsonObj
 }
 
 /** A claim with a volume, or one that is just getting it, may hold data. */
-function boundReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
-  const reasons: Sentence[] = [];
-  if ('pv.kubernetes.io/bind-completed' in claim.annotations) reasons.push(`claim ${claim.name} was bound before`);
-  if (cluster.findVolume(`pvc-${claim.uid}`)) reasons.push(`volume pvc-${claim.uid} was made for claim ${claim.name}`);
+function boundReasons(claim: Claim, cluster: Cluster): readonly Text[] {
+  const reasons: Text[] = [];
+  if ('pv.kubernetes.io/bind-completed' in claim.annotations)
+    reasons.push({ en: en`claim ${claim.name} was bound before`, zh: zh`申领 ${claim.name} 曾经绑定过` });
+  if (cluster.findVolume(`pvc-${claim.uid}`))
+    reasons.push({
+      en: en`volume pvc-${claim.uid} was made for claim ${claim.name}`,
+      zh: zh`卷 pvc-${claim.uid} 是为申领 ${claim.name} 制备的`,
+    });
   const reserved = cluster.objects.persistentvolumes.find((volume) => volume.claimRef?.uid === claim.uid);
-  if (reserved) reasons.push(`volume ${reserved.name} is reserved for claim ${claim.name}`);
+  if (reserved)
+    reasons.push({
+      en: en`volume ${reserved.name} is reserved for claim ${claim.name}`,
+      zh: zh`卷 ${reserved.name} 已为申领 ${claim.name} 保留`,
+    });
   const others = claim.finalizers.filter((finalizer) => finalizer !== PVC_PROTECTION);
+  const finalizers = enumerated(others, others.length);
   if (others.length > 0)
-    reasons.push(`claim ${claim.name} has finalizer ${others.join(', ')}: its deletion would wait`);
+    reasons.push({
+      en: en`claim ${claim.name} has finalizer ${finalizers}: its deletion would wait`,
+      zh: zh`申领 ${claim.name} 有 Finalizer ${finalizers}：它的删除会一直等待`,
+    });
   return reasons;
 }
 
@@ -176,7 +209,7 @@ const mayStillRun = /DeadlineExceeded|Canceled|Unavailable|Aborted|Unknown|timed
  * A volume that is being made while its claim goes would be left in the backend. Nobody was asked, the class that would
  * ask does not exist, or the provisioner's last answer was a plain no.
  */
-function provisionerReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
+function provisionerReasons(claim: Claim, cluster: Cluster): readonly Text[] {
   const isAsked = provisionerKeys.some((key) => key in claim.annotations);
   const waitsForNode =
     isForFirstConsumer(claim, cluster) && !('volume.kubernetes.io/selected-node' in claim.annotations);
@@ -189,7 +222,12 @@ function provisionerReasons(claim: Claim, cluster: Cluster): readonly Sentence[]
     // Events tell whole seconds. Of one second the answer is the later: the next attempt waits longer than that.
     .toSorted((a, b) => b.lastAt - a.lastAt || Number(b.reason === FAILED) - Number(a.reason === FAILED));
   if (last?.reason === FAILED && !mayStillRun.test(last.message)) return [];
-  return [`a provisioner was asked for claim ${claim.name} and may be making its volume`];
+  return [
+    {
+      en: en`a provisioner was asked for claim ${claim.name} and may be making its volume`,
+      zh: zh`已请求制备器处理申领 ${claim.name}，它可能正在制备卷`,
+    },
+  ];
 }
 
 function isForFirstConsumer(claim: Claim, cluster: Cluster): boolean {
@@ -197,43 +235,64 @@ function isForFirstConsumer(claim: Claim, cluster: Cluster): boolean {
 }
 
 /** Any scheduled pod object holds the deletion of the claim, an ended one too; unscheduled ones do not. */
-function userReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
-  const reasons: Sentence[] = [];
+function userReasons(claim: Claim, cluster: Cluster): readonly Text[] {
+  const reasons: Text[] = [];
   if (claim.namespace !== null && !cluster.coversPodsOfNamespace(claim.namespace))
-    reasons.push(`the pods of ${claim.namespace} could not all be read`);
+    reasons.push({
+      en: en`the pods of ${claim.namespace} could not all be read`,
+      zh: zh`未能读取 ${claim.namespace} 中的所有 Pod`,
+    });
   for (const pod of cluster.podsOfClaim(claim))
-    if (pod.nodeName !== undefined) reasons.push(`pod ${pod.name} on ${pod.nodeName} uses claim ${claim.name}`);
+    if (pod.nodeName !== undefined)
+      reasons.push({
+        en: en`pod ${pod.name} on ${pod.nodeName} uses claim ${claim.name}`,
+        zh: zh`${pod.nodeName} 上的 Pod ${pod.name} 正在使用申领 ${claim.name}`,
+      });
   return reasons;
 }
 
 /** Who would make the old claim again before the new one. */
-function writerReasons(claim: Claim, cluster: Cluster): readonly Sentence[] {
+function writerReasons(claim: Claim, cluster: Cluster): readonly Text[] {
   const set = cluster.objects.statefulsets.find((candidate) => ownsClaim(candidate, claim));
   if (set)
-    return [`StatefulSet ${set.name} would make claim ${claim.name} again from its template: change the template`];
+    return [
+      {
+        en: en`StatefulSet ${set.name} would make claim ${claim.name} again from its template: change the template`,
+        zh: zh`StatefulSet ${set.name} 会根据其模板重新创建申领 ${claim.name}：请修改模板`,
+      },
+    ];
   const [owner] = claim.owners;
   const writer = owner ? `${owner.kind} ${owner.name}` : whoReverts(claim);
   return writer === undefined
     ? []
-    : [`${textIn(writer, 'en')} would make claim ${claim.name} again as it was: change it there`];
+    : [
+        {
+          en: en`${writer} would make claim ${claim.name} again as it was: change it there`,
+          zh: zh`${writer} 会按原样重新创建申领 ${claim.name}：请在那里修改`,
+        },
+      ];
 }
 
-function changeReasons(claim: Claim, target: Params): readonly Sentence[] {
+function changeReasons(claim: Claim, target: Params): readonly Text[] {
   const isOtherClass = (target.storageClass ?? undefined) !== claim.className;
   const isOtherSize = target.storage !== undefined && exactBytes(target.storage) !== exactBytes(claim.requested);
   const isOtherMode = target.volumeMode !== undefined && target.volumeMode !== claim.volumeMode;
   const isOtherVolume = claim.volumeName !== undefined && target.dropVolumeName !== false;
   return isOtherClass || isOtherSize || isOtherMode || isOtherVolume
     ? []
-    : ['the new claim would be the same as the old one'];
+    : [{ en: 'the new claim would be the same as the old one', zh: '新的申领会与旧的相同' }];
 }
 
 /** A class need not exist, nor be the default, when a volume of its name, or without any, is there to be bound. */
-function classReasons(storageClass: string | null, cluster: Cluster): readonly Sentence[] {
+function classReasons(storageClass: string | null, cluster: Cluster): readonly Text[] {
   if (storageClass === '' || hasFreeVolume(storageClass ?? '', cluster)) return [];
   if (storageClass === null)
-    return cluster.objects.storageclasses.some((candidate) => candidate.isDefault) ? [] : ['no class is the default'];
-  return cluster.findClass(storageClass) ? [] : [`class ${storageClass} does not exist`];
+    return cluster.objects.storageclasses.some((candidate) => candidate.isDefault)
+      ? []
+      : [{ en: 'no class is the default', zh: '没有默认存储类' }];
+  return cluster.findClass(storageClass)
+    ? []
+    : [{ en: en`class ${storageClass} does not exist`, zh: zh`存储类 ${storageClass} 不存在` }];
 }
 
 function hasFreeVolume(className: string, cluster: Cluster): boolean {

@@ -51,26 +51,16 @@ function namesIn(value: unknown): ReadonlySet<string> {
 
 /** What still speaks English alone; it gets shorter, never longer. */
 const englishAlone: readonly string[] = [
-  'claim-ref-stale',
-  'claim-selected-node-gone',
-  'claim-volume-mismatch',
   'control-plane-unhealthy',
   'csi-controller-down',
-  'detach-failed-node-gone',
   'detach-failed',
-  'double-attachment',
   'driver-missing-on-node',
   'driver-not-installed',
-  'ephemeral-claim-conflict',
-  'local-volume-node-gone',
   'mount-failed-duplicate-uuid',
   'mount-failed-filesystem',
   'mount-failed-object-missing',
   'mount-failed-option',
   'mount-failed',
-  'multi-attach-live-node',
-  'volume-released-in-use',
-  'recreate-pending-claim',
 ];
 
 /** A file that speaks Chinese at all speaks it everywhere; how a fault is prevented is said in both from the start. */
