@@ -164,6 +164,7 @@ async function carryOut(run: Run): Promise<void> {
     // The rest of a halted plan cannot be planned anew, because its first steps are done; each write checks its own object.
     const isRest = run.plan.continues !== null;
     if (!isBegun && !isRest && !(await isStillThePlan(run))) return;
+    if (!isBegun && !(await mayDoAll(run))) return;
     for (const step of run.plan.steps) {
       if (!(await doStep(step, run))) return;
     }
@@ -213,6 +214,37 @@ async function isStillThePlan(run: Run): Promise<boolean> {
   const why = clauses(reasons);
   await finish(run, 'SUPERSEDED', { en: en`Nothing was changed: ${why}.`, zh: zh`没有做任何更改：${why}。` });
   return false;
+}
+
+/** How an API server says that the account itself lacks the right, whatever the object is like. */
+const LACKS_RIGHT = /\bcannot (create|patch|delete) resource /;
+
+/**
+ * Before the first write every right that a later one needs is asked for, as a dry run: a role that lacks the third step's
+ * must not be noticed after the second. Whatever else speaks against a later step now is no reason, its turn has not come.
+ */
+async function mayDoAll(run: Run): Promise<boolean> {
+  const [first, ...later] = run.plan.steps;
+  const asked = new Set(first ? [rightOf(first)] : []);
+  for (const step of later) {
+    if (asked.has(rightOf(step))) continue;
+    asked.add(rightOf(step));
+    const write = fromPlanned(step.write);
+    const auditId = uuidv5(`${run.plan.id}/${step.no}/${run.claim.epoch}/right`, AUDIT_NAMESPACE);
+    const result = await writerFor(write, run).write(write, { auditId, dryRun: true }, run.signal);
+    if (result.kind !== 'forbidden' || !LACKS_RIGHT.test(result.says)) continue;
+    await finishUntouched(run, {
+      en: en`step ${step.no} would be forbidden: ${result.says}`,
+      zh: zh`步骤 ${step.no} 会被禁止：${result.says}`,
+    });
+    return false;
+  }
+  return true;
+}
+
+/** The subresource stands in `resource`. */
+function rightOf({ write }: Step): string {
+  return `${write.verb} ${write.resource}`;
 }
 
 /** A snapshot under the acting credentials. A kind that could not be read is no ground for a decision. */

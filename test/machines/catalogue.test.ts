@@ -31,6 +31,12 @@ const own = (count: number) => Array.from({ length: count }, () => 'own' as cons
 const stepsDone = (world: World) => world.effects.map((effect) => effect.step);
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i + 1);
 
+/** The later steps whose right is asked for before the first one: each right once. */
+function earlyAsks({ plan }: World): readonly number[] {
+  const rights = plan.steps.map(({ write }) => `${write.verb} ${write.resource}`);
+  return plan.steps.flatMap(({ no }, i) => (rights.indexOf(rights[i] ?? '') === i && i > 0 ? [no] : []));
+}
+
 it('no remediation is left out', () => {
   expect([...new Set(fixtures.map(({ id }) => id))].toSorted()).toEqual(remediations.map(({ id }) => id).toSorted());
 });
@@ -57,7 +63,8 @@ describe.each(cases)('$id, step $step', ({ id, step }) => {
     async (kind) => {
       for (const where of ['replies', 'dryRuns'] as const) {
         for (const world of worldsWith(id, step)) {
-          world[where].push(...own(step - 1), { kind, says: 'no' });
+          const before = where === 'dryRuns' ? earlyAsks(world).length : 0;
+          world[where].push(...own(before + step - 1), { kind, says: 'no' });
           await remediate('pln-1', world.deps(), signal);
           expect(world.plan.state).toBe(step === 1 ? 'FAILED' : 'NEEDS_ATTENTION');
           expect(stepsDone(world)).toEqual(upTo(step - 1));
@@ -66,6 +73,22 @@ describe.each(cases)('$id, step $step', ({ id, step }) => {
       }
     },
   );
+
+  it('keeps the whole plan from beginning when the account lacks its right', async () => {
+    for (const world of worldsWith(id, step)) {
+      const ask = earlyAsks(world).indexOf(step);
+      // The first step's own dry run tells the same.
+      if (ask < 0 && step > 1) continue;
+      const { verb, resource, name } = world.plan.steps[step - 1]?.write ?? world.plan.writes[0] ?? {};
+      const says = `${resource} "${name}" is forbidden: User "act" cannot ${verb} resource "${resource}" in API group ""`;
+      world.dryRuns.push(...own(step > 1 ? ask : earlyAsks(world).length), { kind: 'forbidden', says });
+      await remediate('pln-1', world.deps(), signal);
+      expect(world.plan.state).toBe('FAILED');
+      expect(world.plan.stateReason).toContain(says);
+      expect(world.effects).toEqual([]);
+      expect(world.broken()).toEqual([]);
+    }
+  });
 
   it('is not done twice when the reply is lost after the effect', async () => {
     for (const world of worldsWith(id, step)) {
