@@ -97,6 +97,11 @@ export class Backend {
     this.#volumes.set(volume.handle, { attachedTo: [], seenAt: [now, now], ...volume });
   }
 
+  /** Loses a volume, whatever its state, past the driver: somebody did it in the storage system itself. */
+  lose(handle: string): void {
+    this.#volumes.delete(handle);
+  }
+
   /** Forgets every volume, failure and call. */
   reset(): void {
     this.#volumes.clear();

@@ -4,6 +4,7 @@ import { ExternalAttacher } from './controllers/attacher.ts';
 import type { ClusterSettings, Component, Context, Controller } from './controllers/context.ts';
 import { DaemonSetController, DeploymentController, ReplicaSetController } from './controllers/deployment.ts';
 import { GarbageCollector, Housekeeping } from './controllers/garbage.ts';
+import { JobController } from './controllers/job.ts';
 import { Kubelet } from './controllers/kubelet.ts';
 import { NodeLifecycle, PodGarbage } from './controllers/node-lifecycle.ts';
 import { PersistentVolumeController } from './controllers/persistent-volume.ts';
@@ -50,6 +51,7 @@ function freshControllers(): readonly Controller[] {
     new ReplicaSetController(),
     new StatefulSetController(),
     new DaemonSetController(),
+    new JobController(),
     new PersistentVolumeController(),
     new ExternalProvisioner(),
     new Scheduler(),

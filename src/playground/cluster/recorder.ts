@@ -38,6 +38,8 @@ export class Recorder {
   tell(told: Told): void {
     const now = this.#clock.now();
     const namespace = told.on.metadata.namespace ?? 'default';
+    // Nothing new is taken into a namespace that is going, events neither.
+    if (this.#store.get('namespaces', undefined, namespace)?.metadata.deletionTimestamp !== undefined) return;
     const key = `${told.on.metadata.uid}|${told.component}|${told.reason}|${told.message}`;
     const known = this.#names.get(key);
     const event = known === undefined ? undefined : this.#store.get('events', namespace, known);

@@ -27,6 +27,9 @@ const TOKEN = 'xoxb-of-the-tests';
 const PATIENCE_MS = 60_000;
 /** The slowest remediation waits ten minutes for real controllers; with short timers none takes two. */
 const PLAN_MS = 660_000;
+/** After a click; then it is made again. */
+const ANSWER_MS = 20_000;
+const MOST_CLICKS = 3;
 const POLL_MS = 100;
 
 /** Who approves, in this order; dana asks. */
@@ -44,6 +47,15 @@ const usualProofs: Readonly<Record<Proof, string>> = {
   'old-data-wanted': 'The team that owns the data wants exactly the old volume back.',
   'downtime-accepted': 'The owner of the workload accepted a minute of downtime.',
 };
+
+/** The plan that was to be approved does not wait for approval any more. */
+export class PlanReplaced extends Error {
+  override readonly name = 'PlanReplaced';
+
+  constructor(plan: string, state: string) {
+    super(`plan ${plan} does not wait for approval any more, it is ${state}`);
+  }
+}
 
 /**
  * The product, whole and real, in one process for all scenarios of a run: its database, its jobs, a Slack that behaves
@@ -125,13 +137,22 @@ export class House {
   /** As many people as the plan needs click on Approve and say in the form what it asks for. */
   async approve(plan: Plan, needed: number, proofs: Readonly<Partial<Record<Proof, string>>> = {}): Promise<void> {
     for (const who of approvers.slice(0, needed)) {
-      const message = await this.#until(`the button of ${plan.id}`, () => this.#messageOf(plan));
-      const vote = this.#screens.then(() => this.#vote(who, plan, message, proofs));
-      this.#screens = vote.catch(() => undefined);
-      await vote;
-      await this.#until(`the vote of ${who}`, async () => {
-        const now = await this.store.findPlan(plan.id);
-        return now?.votes.some((one) => one.user === people[who]) || undefined;
+      await this.#insist(async () => {
+        const message = await this.#until(
+          `the button of ${plan.id}`,
+          async () => this.#messageOf(plan) ?? (await this.#checkWaits(plan)),
+        );
+        const vote = this.#screens.then(() => this.#vote(who, plan, message, proofs));
+        this.#screens = vote.catch(() => undefined);
+        await vote;
+        await this.#until(
+          `the vote of ${who}`,
+          async () => {
+            const now = await this.store.findPlan(plan.id);
+            return now?.votes.some((one) => one.user === people[who]) || undefined;
+          },
+          ANSWER_MS,
+        );
       });
     }
   }
@@ -149,8 +170,36 @@ export class House {
     );
   }
 
+  /** Waits until these words stand in the channel, for everybody to read. */
+  async untilSaid(words: string): Promise<void> {
+    const written = JSON.stringify(words).slice(1, -1);
+    await this.#until(
+      `the words ${words}`,
+      () =>
+        this.#slack.messages(channel).some((message) => JSON.stringify(message.blocks).includes(written)) || undefined,
+    );
+  }
+
   auditOf(incident: Incident): Promise<readonly AuditRow[]> {
     return this.store.auditOf({ incident: incident.id, limit: 10_000 });
+  }
+
+  /** A diagnosis made in the meantime replaces plans; who waits for the old one's button waits for ever. */
+  async #checkWaits(plan: Plan): Promise<undefined> {
+    const now = await this.store.findPlan(plan.id);
+    if (now && now.state !== 'AWAITING_APPROVAL') throw new PlanReplaced(plan.id, now.state);
+    return undefined;
+  }
+
+  /** A click opens no form when the machine is so busy that it came too late; people click again. */
+  async #insist(click: () => Promise<void>): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await click();
+      } catch (error) {
+        if (attempt >= MOST_CLICKS || error instanceof PlanReplaced) throw error;
+      }
+    }
   }
 
   async #vote(who: Who, plan: Plan, message: Message, proofs: Readonly<Partial<Record<Proof, string>>>): Promise<void> {
@@ -160,7 +209,7 @@ export class House {
     if (!clicked.ok) throw new Error(`${who} could not click on Approve: ${clicked.problem}`);
     const form = approvalFormOf(plan);
     if (!needsModal(form)) return;
-    const view = await this.#until(`a form for ${who}`, () => this.#slack.modal(people[who]));
+    const view = await this.#until(`a form for ${who}`, () => this.#slack.modal(people[who]), ANSWER_MS);
     const given = {
       ...Object.fromEntries(form.proofs.map((proof) => [`proof/${proof}`, proofs[proof] ?? usualProofs[proof]])),
       ...(form.reason ? { reason: 'The workload is down and will not come back by itself.' } : {}),

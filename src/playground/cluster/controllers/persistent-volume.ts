@@ -103,7 +103,8 @@ export class PersistentVolumeController implements Controller {
       return;
     }
     const ref = volume.spec.claimRef;
-    if (ref === undefined || isFor(ref, claim)) this.#bind(context, volume, claim);
+    // Once a claim was bound, a reference that names it without its uid does not bring it back (syncBoundClaim).
+    if (ref === undefined || ref.uid === claim.metadata.uid) this.#bind(context, volume, claim);
     else
       this.#lose(
         context,
