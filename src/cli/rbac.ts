@@ -3,7 +3,7 @@ import { closest } from 'fastest-levenshtein';
 import { stringify } from 'yaml';
 import type { Catalogue } from '../diagnose.ts';
 import type { Remediation } from '../domain/remediation.ts';
-import { type ResourceName, resourceNames, resources } from '../domain/resources.ts';
+import { type ResourceName, readByName, resourceNames, resources } from '../domain/resources.ts';
 import { type CliDeps, Exit } from './deps.ts';
 
 const NAMESPACE = 'k8s-storage';
@@ -42,7 +42,7 @@ function pick(all: readonly Remediation[], ids: readonly string[] | undefined): 
 }
 
 /**
- * Reading: `get` and `list` of every kind that a fault judges by. Acting: the writes of the remediations and the reads
+ * Reading: `list` of every kind that a fault judges by, `get` of those that are asked for by name. Acting: the writes of the remediations and the reads
  * that check them. Never a wildcard, never `deletecollection`, no secrets, no configmaps, no impersonation.
  */
 export function rbacYaml(catalogue: Catalogue): string {
@@ -67,7 +67,10 @@ type Access = ReadonlyMap<string, { readonly resource: ResourceName; readonly ve
 function readsOf(kinds: readonly ResourceName[]): Access {
   const wanted = new Set<ResourceName>([...kinds, 'namespaces']);
   const names = resourceNames.filter((name) => name !== 'backendvolumes' && wanted.has(name));
-  return new Map(names.map((resource) => [resource, { resource, verbs: new Set(['get', 'list']) }]));
+  const isByName = (name: ResourceName) => readByName.some((one) => one === name);
+  return new Map(
+    names.map((resource) => [resource, { resource, verbs: new Set(isByName(resource) ? ['get', 'list'] : ['list']) }]),
+  );
 }
 
 function accessOf(remediations: readonly Remediation[]): Access {
@@ -85,9 +88,9 @@ function accessOf(remediations: readonly Remediation[]): Access {
   for (const { verb, resource, subresource } of remediations.flatMap((remediation) => remediation.touches)) {
     // The storage backend has its own credentials; the cluster's roles have nothing to do with it.
     if (resource === 'backendvolumes') continue;
-    if (subresource === undefined) allow(resource, resource, [verb]);
-    // Patching the scale is the smaller right; reading it goes with it.
-    else allow(`${resource}/${subresource}`, resource, ['get', verb]);
+    // The object itself is looked at before and after; patching its scale alone is the smaller right.
+    allow(resource, resource, ['get']);
+    allow(subresource === undefined ? resource : `${resource}/${subresource}`, resource, [verb]);
   }
   return access;
 }

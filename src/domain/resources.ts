@@ -155,6 +155,9 @@ export interface ResourceInfo {
 export type ResourceName = keyof typeof resources;
 export type KindName = (typeof resources)[ResourceName]['kind'];
 
+/** Kinds of which a reader asks for single objects by name; of all others it reads lists. */
+export const readByName = ['namespaces', 'persistentvolumes'] as const satisfies readonly ResourceName[];
+
 export const resourceNames = Object.keys(resources) as readonly ResourceName[];
 
 export const kindNames = resourceNames.map((name) => resources[name].kind);

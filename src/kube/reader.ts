@@ -21,7 +21,13 @@ import {
 } from '../domain/objects.ts';
 import { isBeyondGrace, isFinished, isWaiting } from '../domain/pod.ts';
 import { refKey } from '../domain/ref.ts';
-import { findResourceOfKind, type ResourceName, resourceNames, resources } from '../domain/resources.ts';
+import {
+  findResourceOfKind,
+  type ResourceName,
+  type readByName,
+  resourceNames,
+  resources,
+} from '../domain/resources.ts';
 import { buildScope, type Scope, type ScopeRef } from '../domain/scope.ts';
 import { en, type Sentence, type Text, zh } from '../domain/text.ts';
 import type { ClusterReader, ReadRequest, ReadResult } from '../ports.ts';
@@ -829,7 +835,7 @@ class Reading implements Meter {
   }
 
   /** An object that does not exist is read and absent. */
-  async #one(kind: ResourceName, namespace: string | null, name: string): Promise<void> {
+  async #one(kind: (typeof readByName)[number], namespace: string | null, name: string): Promise<void> {
     if (!this.#needs.has(kind) || this.#isWhole(kind) || this.#unread.has(kind) || this.#wasAsked(kind, `one ${name}`))
       return;
     this.#remember(kind, `one ${name}`);

@@ -1,8 +1,9 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Bed, startBed } from './bed/bed.ts';
 import { type House, startScenarioHouse } from './bed/house.ts';
+import { accounts, describeRight, grantedFor, rightsOf, rightUsed } from './bed/rights.ts';
 import { beginOf, runScenario } from './bed/run.ts';
 import type { Scenario } from './bed/scenario.ts';
 import { loadScenarios } from './bed/scenarios.ts';
@@ -19,6 +20,8 @@ const all = await loadScenarios();
 const scenarios = all.filter(({ isCore, bed }) => (!onlyCore || isCore) && (bed?.timers ?? timers) === timers);
 let house: House;
 const playing = new Set<Promise<void>>();
+/** What the bot's accounts were seen to use, by the API server's own log. */
+const used = new Set<string>();
 
 beforeAll(async () => {
   if (programs !== null) house = await startScenarioHouse(scenarios.map(({ id }) => id));
@@ -41,6 +44,19 @@ describe.concurrent('a storage fault that real controllers made', () => {
     });
   }
 });
+
+/** Whether this run plays everything; only then can a right be called unused. */
+const isWhole = programs !== null && !onlyCore && timers === 'fast' && controlPlane === null;
+
+if (isWhole)
+  describe('the roles that are printed', () => {
+    it.each(accounts)('grant the account %s nothing that no scenario has used, but for a reason', async (account) => {
+      await Promise.allSettled(playing);
+      const granted = rightsOf(account).map((right) => `${account} ${describeRight(right)}`);
+      const idle = granted.filter((right) => !used.has(right));
+      expect(idle.filter((right) => grantedFor(right) === undefined)).toEqual([]);
+    });
+  });
 
 async function playOne(scenario: Scenario, folder: string, signal: AbortSignal): Promise<void> {
   const progress = beginOf(scenario);
@@ -65,6 +81,7 @@ async function playOne(scenario: Scenario, folder: string, signal: AbortSignal):
     if (error instanceof Error) error.message += `\nKept in ${place}`;
     throw error;
   } finally {
+    for (const line of (await bed?.audit.ofTheBot().catch(() => [])) ?? []) used.add(rightUsed(line) ?? '');
     await bed?.close();
     progress.seconds = Math.round((performance.now() - began) / 1000);
     appendFileSync(results, `${JSON.stringify(progress)}\n`);

@@ -87,3 +87,22 @@ async function mayDo(api: Api, { verb, group, resource }: Right): Promise<boolea
   });
   return at(answer, 'status.allowed') === true;
 }
+
+export const accounts = ['read', 'act'] as const satisfies readonly Account[];
+
+/** Rights that are granted although no scenario uses them, each with its reason. */
+const reasons: readonly { readonly rights: RegExp; readonly because: string }[] = [
+  {
+    rights: /^act (get|patch) statefulsets(\/scale)?\.apps$/,
+    because: 'the scenarios restart and scale the other kind of workload that the same remediation takes',
+  },
+  {
+    rights: /^act (get|patch) volumesnapshotcontents\./,
+    because: 'finalizers of snapshot contents are removed as those of snapshots are, which a scenario does',
+  },
+];
+
+/** Why a right is granted that was not seen in use; undefined where there is no reason. */
+export function grantedFor(right: string): string | undefined {
+  return reasons.find(({ rights }) => rights.test(right))?.because;
+}
