@@ -1,6 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { deleteObject, patchObject, toPlanned } from '../../src/domain/write.ts';
-import { type AuditLine, describePlanned, describeRequest, isBodyOf, isEffect } from '../cluster/bed/audit.ts';
+import {
+  type AuditLine,
+  changesAmong,
+  describePlanned,
+  describeRequest,
+  isBodyOf,
+  isEffect,
+} from '../cluster/bed/audit.ts';
 import { ACTOR, READER } from '../cluster/bed/credentials.ts';
 
 /** The scenarios of `test/cluster` compare the API server's audit log with the plans: what must not pass for equal. */
@@ -59,6 +66,17 @@ describe('the witness', () => {
     );
     const more = [...operations, { op: 'remove', path: '/metadata/finalizers' }];
     expect(isBodyOf(taint, more)).toBe(false);
+  });
+
+  it('counts a repeated write once when it changed nothing more, and twice when it did', () => {
+    const at = (resourceVersion: string): AuditLine => ({
+      ...patched,
+      responseObject: { metadata: { uid: 'u1', resourceVersion } },
+    });
+    expect(changesAmong([at('7'), at('7')])).toHaveLength(1);
+    expect(changesAmong([at('7'), at('8')])).toHaveLength(2);
+    expect(changesAmong([at('7'), { ...at('7'), responseStatus: { code: 422 } }])).toHaveLength(1);
+    expect(changesAmong([deleted, deleted])).toHaveLength(2);
   });
 
   it('tells dry runs apart, in the address and in the body of a deletion, and reads', () => {

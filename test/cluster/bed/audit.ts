@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { PlannedWrite } from '../../../src/domain/write.ts';
 import { ACTOR, READER } from './credentials.ts';
-import { isRecord } from './objects.ts';
+import { isRecord, textAt } from './objects.ts';
 
 const line = z.object({
   auditID: z.string(),
@@ -19,6 +19,7 @@ const line = z.object({
     })
     .optional(),
   requestObject: z.unknown().optional(),
+  responseObject: z.unknown().optional(),
   responseStatus: z.object({ code: z.number().optional() }).optional(),
   annotations: z.record(z.string(), z.string()).optional(),
 });
@@ -56,6 +57,22 @@ export function isEffect(request: AuditLine): boolean {
 export function isDryRun({ requestURI, requestObject }: AuditLine): boolean {
   if (new URL(requestURI, 'http://server').searchParams.get('dryRun') === 'All') return true;
   return isRecord(requestObject) && Array.isArray(requestObject['dryRun']) && requestObject['kind'] === 'DeleteOptions';
+}
+
+/**
+ * Of the requests of a stormy network those that changed something: not the refused ones, and not the second of two
+ * after which the object is at the same version as after the first.
+ */
+export function changesAmong(effects: readonly AuditLine[]): readonly AuditLine[] {
+  const versions = new Set<string>();
+  return effects.filter(({ responseStatus, responseObject }) => {
+    if ((responseStatus?.code ?? 0) >= 300) return false;
+    const uid = textAt(responseObject, 'metadata.uid');
+    const version = `${uid} ${textAt(responseObject, 'metadata.resourceVersion')}`;
+    if (uid !== '' && versions.has(version)) return false;
+    versions.add(version);
+    return true;
+  });
 }
 
 /** One line for people: who did what to what, with which condition. */

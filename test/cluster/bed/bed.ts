@@ -119,6 +119,7 @@ export class Bed {
   readonly machines = new Map<string, Machine>();
   readonly #bin: string;
   readonly #programs = new Map<string, Program>();
+  #detour = '';
   #offsetMs = 0;
   #uid: string | undefined;
   #parts: Parts | undefined;
@@ -144,6 +145,25 @@ export class Bed {
 
   get credentials(): Credentials {
     return this.#its.credentials;
+  }
+
+  /** By which the product reaches this cluster: directly, or past a proxy of the test's. */
+  kubeconfigOfBot(who: 'read' | 'act'): string {
+    return `${this.credentials.kubeconfig(who)}${this.#detour}`;
+  }
+
+  /** From here on the product's own connections go to that address. */
+  async reroute(server: string, ca: string): Promise<void> {
+    const detour = '.detour';
+    const caFile = join(this.root, 'who/detour.crt');
+    await writeFile(caFile, ca);
+    for (const who of ['read', 'act']) {
+      const path = this.credentials.kubeconfig(who);
+      const direct = await readFile(path, 'utf8');
+      const text = direct.replaceAll(this.api.server, server).replaceAll(this.caFile, caFile);
+      await writeFile(`${path}${detour}`, text, { mode: 0o600 });
+    }
+    this.#detour = detour;
   }
 
   /** The authority of its API server's certificate, and that certificate itself. */
@@ -244,7 +264,8 @@ export class Bed {
       path('log'),
     );
     await this.#startPrograms('etcd', 'apiserver');
-    await this.#wait('the certificate of the API server', () => existsSync(caFile));
+    // The key is written after the certificate: once it is there, the certificate is whole.
+    await this.#wait('the certificate of the API server', () => existsSync(path('pki/apiserver.key')));
     const disks = new Disks(`http://127.0.0.1:${diskPort}`);
     const api = new Api(server, credentials.token(ADMIN), caFile);
     this.#parts = { api, disks, credentials, etcd, caFile, audit: new AuditLog(path('audit.log')) };

@@ -89,7 +89,7 @@ export class House {
   plug(bed: Bed): void {
     const home = undefined;
     const settings = (who: 'read' | 'act') => ({
-      kubeconfig: bed.credentials.kubeconfig(who),
+      kubeconfig: bed.kubeconfigOfBot(who),
       home,
       allowedPlugins: [],
     });
