@@ -1,4 +1,4 @@
-import { few, isUnused, listed, sufferers } from '../domain/attachment.ts';
+import { few, isUnused, sufferers } from '../domain/attachment.ts';
 import { deletionEvidence, type HeldClaim, heldClaims, keepDataByHand, nameOf, withCount } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -13,14 +13,15 @@ import type { Attachment, Claim, Lease, Pod } from '../domain/objects.ts';
 import { isDeleting, isUnscheduled, isWaiting } from '../domain/pod.ts';
 import { type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, listed, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { attachmentOn } from '../domain/volume.ts';
 import { setReclaimPolicyRetain } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Facts {
   readonly reason: ControlPlaneTrouble['reason'];
   readonly leases: readonly string[];
-  readonly silentFor: string;
+  readonly silentFor: Text;
   /** Sidecars that ended because they lost their lease. */
   readonly ended: readonly string[];
   /** Claims whose deletion ends, with their data, as soon as the controllers work again. */
@@ -40,18 +41,39 @@ export const controlPlaneUnhealthy = defineFault<'control-plane-unhealthy', Fact
   words: {
     summary: (f) =>
       f.reason === 'controller-manager'
-        ? `No kube-controller-manager leads: its lease was last renewed ${f.silentFor} ago.`
-        : `The control plane is too slow: ${listed(f.leases)} renew their leases too late.`,
+        ? {
+            en: en`No kube-controller-manager leads: its lease was last renewed ${f.silentFor} ago.`,
+            zh: zh`没有 kube-controller-manager 担任主实例：它的租约上次续约是在 ${f.silentFor}前。`,
+          }
+        : {
+            en: en`The control plane is too slow: ${listed(f.leases)} renew their leases too late.`,
+            zh: zh`控制平面响应过慢：${listed(f.leases)} 的租约都续约得太晚。`,
+          },
     explanation: (f) => {
-      const why =
+      const [ended, endangered] = [listed(f.ended), listed(f.endangered)];
+      return sentences(
         f.reason === 'controller-manager'
-          ? 'The controllers that release claims, make and remove attachments and replace pods all run in it, so none of that happens. What looks like many troubles is this one.'
-          : `Components that have nothing to do with each other are late at the same time, so the API server or etcd is the reason and not one of them.${f.ended.length > 0 ? ` ${listed(f.ended)} ended for want of a lease: that is an effect, and no fault of the CSI driver.` : ''}`;
-      const data =
+          ? {
+              en: 'The controllers that release claims, make and remove attachments and replace pods all run in it, so none of that happens. What looks like many troubles is this one.',
+              zh: '释放申领、创建和移除挂接、补建 Pod 的控制器都运行在它里面，因此这些工作全都停了。看似有许多故障，其实只有这一个。',
+            }
+          : {
+              en: 'Components that have nothing to do with each other are late at the same time, so the API server or etcd is the reason and not one of them.',
+              zh: '互不相干的组件同时续约过晚，因此原因在于 API 服务器或 etcd，而不在其中某个组件。',
+            },
+        f.ended.length > 0
+          ? {
+              en: en`${ended} ended for want of a lease: that is an effect, and no fault of the CSI driver.`,
+              zh: zh`${ended} 因为没能续约而退出：这是后果，不是 CSI 驱动的故障。`,
+            }
+          : undefined,
         f.endangered.length > 0
-          ? ` When the controllers return, ${listed(f.endangered)} will be gone at once, and the data with the policy Delete too: set what must stay to Retain before.`
-          : '';
-      return `${why}${data}`;
+          ? {
+              en: en`When the controllers return, ${endangered} will be gone at once, and the data with the policy Delete too: set what must stay to Retain before.`,
+              zh: zh`控制器恢复后，${endangered} 会立即消失，回收策略为 Delete 的数据也会随之销毁：必须保留的数据，请事先将其回收策略设置为 Retain。`,
+            }
+          : undefined,
+      );
     },
   },
   doc: {
@@ -194,23 +216,19 @@ function evidenceOf(
       leases[0],
       'leases',
       leases.map((lease) =>
-        fact(
-          lease,
-          'spec.renewTime',
-          new Date(lease.renewedAt ?? 0).toISOString(),
-          `last renewed ${duration(unrenewedMs(lease, now))} ago; it lasts ${lease.durationSeconds} s`,
-        ),
+        fact(lease, 'spec.renewTime', new Date(lease.renewedAt ?? 0).toISOString(), {
+          en: en`last renewed ${duration(unrenewedMs(lease, now))} ago; it lasts ${lease.durationSeconds} s`,
+          zh: zh`上次续约是在 ${duration(unrenewedMs(lease, now))}前；租约有效期为 ${lease.durationSeconds} 秒`,
+        }),
       ),
-      'leases are late',
+      { en: 'leases are late', zh: '续约过晚的租约' },
     ),
     ...(scheduler && !leases.includes(scheduler)
       ? [
-          fact(
-            scheduler,
-            'spec.renewTime',
-            new Date(scheduler.renewedAt ?? 0).toISOString(),
-            'the scheduler renews its lease, so the API server takes writes',
-          ),
+          fact(scheduler, 'spec.renewTime', new Date(scheduler.renewedAt ?? 0).toISOString(), {
+            en: 'the scheduler renews its lease, so the API server takes writes',
+            zh: '调度器仍在为自己的租约续约，因此 API 服务器能接受写入',
+          }),
         ]
       : []),
     ...few(ended).map((pod) =>
@@ -218,17 +236,18 @@ function evidenceOf(
         pod,
         'status.containerStatuses[].lastState.terminated.message',
         pod.lastEnds.map(({ message }) => message).join('; '),
-        `ended ${pod.restarts} times; it could not renew its lease in time`,
+        {
+          en: en`ended ${pod.restarts} times; it could not renew its lease in time`,
+          zh: zh`已退出 ${pod.restarts} 次；它没能及时为租约续约`,
+        },
       ),
     ),
     ...(released.length > 1
       ? [
-          fact(
-            released[0]?.claim ?? leases[0],
-            'persistentvolumeclaims',
-            released.length,
-            'so many claims are Terminating at once although nothing holds them',
-          ),
+          fact(released[0]?.claim ?? leases[0], 'persistentvolumeclaims', released.length, {
+            en: 'so many claims are Terminating at once although nothing holds them',
+            zh: '有这么多申领同时处于 Terminating，尽管没有任何东西占用它们',
+          }),
         ]
       : []),
     ...deletionEvidence(few(released, 3), now),
@@ -237,27 +256,39 @@ function evidenceOf(
 
 function manualFor(reason: ControlPlaneTrouble['reason'], endangered: readonly HeldClaim[]): readonly ManualStep[] {
   const look = {
-    says: 'Compare the leases of the control plane.',
+    says: { en: 'Compare the leases of the control plane.', zh: '请对比控制平面的各个租约。' },
     command: `kubectl -n kube-system get lease ${CONTROLLER_MANAGER} kube-scheduler -o wide`,
   };
   const heal =
     reason === 'controller-manager'
       ? [
           {
-            says: 'Look at kube-controller-manager where it runs: is the process there, may it write its lease, are its certificates valid? Managed clusters: ask the provider.',
+            says: {
+              en: 'Look at kube-controller-manager where it runs: is the process there, may it write its lease, are its certificates valid? Managed clusters: ask the provider.',
+              zh: '请在 kube-controller-manager 运行的位置检查：进程是否存在、是否有权写入自己的租约、证书是否有效？托管集群请询问提供商。',
+            },
             command: 'kubectl -n kube-system get pods -l component=kube-controller-manager -o wide',
           },
           {
-            says: 'When it leads again, claims, attachments and pods go on by themselves. Treat none of them by hand.',
+            says: {
+              en: 'When it leads again, claims, attachments and pods go on by themselves. Treat none of them by hand.',
+              zh: '它重新成为主实例之后，申领、挂接和 Pod 会自行继续。请不要手动逐个处理。',
+            },
           },
         ]
       : [
           {
-            says: 'Look at the latency of etcd and the API server: disk, CPU, memory of the control-plane machines, and who sends so many requests.',
+            says: {
+              en: 'Look at the latency of etcd and the API server: disk, CPU, memory of the control-plane machines, and who sends so many requests.',
+              zh: '请查看 etcd 和 API 服务器的延迟：控制平面机器的磁盘、CPU、内存，以及是谁发送了这么多请求。',
+            },
             command: "kubectl get --raw '/readyz?verbose'",
           },
           {
-            says: 'When it answers in time again, the sidecars stay up and work off what waits. Longer leases alone only hide it.',
+            says: {
+              en: 'When it answers in time again, the sidecars stay up and work off what waits. Longer leases alone only hide it.',
+              zh: '响应恢复及时之后，边车就不会再退出，并会处理完积压的工作。仅仅延长租约只会掩盖问题。',
+            },
           },
         ];
   return [...keepDataByHand(endangered), look, ...heal];

@@ -1,6 +1,6 @@
-import { claimsDestroyedWith, few, listed, silentMs, sufferers } from '../domain/attachment.ts';
+import { claimsDestroyedWith, few, silentMs, sufferers } from '../domain/attachment.ts';
 import { shellWord, waitByHand } from '../domain/claim.ts';
-import { type Cluster, isLeaseFresh, isLeaseStale } from '../domain/cluster.ts';
+import { type Cluster, isLeaseFresh, isLeaseStale, type NodeState } from '../domain/cluster.ts';
 import {
   type DriverWorkload,
   driverOfVolume,
@@ -18,8 +18,8 @@ import { isBeyondGrace, isDeleting, isFinished, isWaiting } from '../domain/pod.
 import { missingRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { textIn } from '../domain/text.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, listed, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { forceDeletePod } from '../remediations/force-delete-pod.ts';
 import { restartDriverPod } from '../remediations/restart-driver-pod.ts';
 import { taintNodeOutOfService } from '../remediations/taint-node-out-of-service.ts';
@@ -29,12 +29,12 @@ type Reason = 'not-ready' | 'node-down' | 'lease-stale';
 interface Facts {
   readonly driver: string;
   readonly reason: Reason;
-  readonly controller: string;
+  readonly controller: Text;
   readonly nodes: readonly string[];
-  readonly alive: string | undefined;
-  readonly leaseAge: string;
+  readonly alive: Sentence | undefined;
+  readonly leaseAge: Text;
   readonly waiting: number;
-  readonly longest: string;
+  readonly longest: Text;
   readonly isProgress: boolean;
 }
 
@@ -84,32 +84,43 @@ export const csiControllerDown = defineFault<'csi-controller-down', Facts>({
   ],
   words: {
     summary: (f) => {
-      const waits = `${f.waiting === 1 ? 'one object waits' : `${f.waiting} objects wait`} for it, the longest for ${f.longest}`;
-      if (f.isProgress) return `The controller of driver ${f.driver} may just be changing hands; ${waits}.`;
-      switch (f.reason) {
-        case 'lease-stale':
-          return `The controller of driver ${f.driver} holds no leader lease any more (${f.leaseAge} old) and does nothing; ${waits}.`;
-        case 'node-down':
-          return `The controller of driver ${f.driver} runs on ${listed(f.nodes)}, which is down; ${waits}.`;
-        case 'not-ready':
-          return `The controller of driver ${f.driver}, ${f.controller}, has nothing ready; ${waits}.`;
-      }
-    },
-    explanation: (f) => {
+      const waits: Text = {
+        en: en`${f.waiting === 1 ? 'one object waits' : en`${f.waiting} objects wait`} for it, the longest for ${f.longest}`,
+        zh: zh`有 ${f.waiting} 个对象在等待它，最久的已等待 ${f.longest}`,
+      };
       if (f.isProgress)
-        return 'Its lease is late, but not for long enough to say that nobody will take it. Nothing needs to be done yet.';
-      const effect = 'Nobody attaches, detaches, provisions or deletes volumes of this driver until it works again.';
+        return {
+          en: en`The controller of driver ${f.driver} may just be changing hands; ${waits}.`,
+          zh: zh`驱动 ${f.driver} 的控制器可能只是正在切换主实例；${waits}。`,
+        };
       switch (f.reason) {
         case 'lease-stale':
-          return `Its workload is Ready, but the sidecar that lost the lease only sits there: Ready is not working. ${effect}`;
+          return {
+            en: en`The controller of driver ${f.driver} holds no leader lease any more (${f.leaseAge} old) and does nothing; ${waits}.`,
+            zh: zh`驱动 ${f.driver} 的控制器不再持有主实例租约（距上次续约 ${f.leaseAge}），也不做任何工作；${waits}。`,
+          };
         case 'node-down':
-          return f.alive === undefined
-            ? `Its pod is bound to that machine and is not made elsewhere while the pod object stays. ${effect}`
-            : `The machine still runs (${f.alive}), so its pod may work again by itself. Heal the node, or power it off first. ${effect}`;
+          return {
+            en: en`The controller of driver ${f.driver} runs on ${listed(f.nodes)}, which is down; ${waits}.`,
+            zh: zh`驱动 ${f.driver} 的控制器运行在已停机的 ${listed(f.nodes)} 上；${waits}。`,
+          };
         case 'not-ready':
-          return `None of its pods is Ready, so its sidecars take up nothing. ${effect}`;
+          return {
+            en: en`The controller of driver ${f.driver}, ${f.controller}, has nothing ready; ${waits}.`,
+            zh: zh`驱动 ${f.driver} 的控制器 ${f.controller} 没有任何就绪的副本；${waits}。`,
+          };
       }
     },
+    explanation: (f) =>
+      f.isProgress
+        ? {
+            en: 'Its lease is late, but not for long enough to say that nobody will take it. Nothing needs to be done yet.',
+            zh: '它的租约续约过晚，但时间还不够长，不足以断定没有实例会接手。目前不需要做任何事。',
+          }
+        : sentences(why(f), {
+            en: 'Nobody attaches, detaches, provisions or deletes volumes of this driver until it works again.',
+            zh: '在它恢复工作之前，没有人为这个驱动挂接、解除挂接、制备或删除卷。',
+          }),
   },
   doc: {
     meaning:
@@ -140,6 +151,31 @@ export const csiControllerDown = defineFault<'csi-controller-down', Facts>({
     for (const group of groups.values()) yield toFinding(group, cluster);
   },
 });
+
+function why(f: Facts): Text {
+  switch (f.reason) {
+    case 'lease-stale':
+      return {
+        en: 'Its workload is Ready, but the sidecar that lost the lease only sits there: Ready is not working.',
+        zh: '它的工作负载处于 Ready 状态，但失去租约的边车只是空转：就绪不等于在工作。',
+      };
+    case 'node-down':
+      return f.alive === undefined
+        ? {
+            en: 'Its pod is bound to that machine and is not made elsewhere while the pod object stays.',
+            zh: '它的 Pod 绑定在那台机器上，只要这个 Pod 对象还在，就不会在别处重新创建。',
+          }
+        : {
+            en: en`The machine still runs (${f.alive}), so its pod may work again by itself. Heal the node, or power it off first.`,
+            zh: zh`机器还在运行（${f.alive}），因此它的 Pod 可能会自行恢复工作。请修好该节点，或先将其断电。`,
+          };
+    case 'not-ready':
+      return {
+        en: 'None of its pods is Ready, so its sidecars take up nothing.',
+        zh: '它的 Pod 没有一个就绪，因此它的边车不会处理任何工作。',
+      };
+  }
+}
 
 // --- who waits
 
@@ -271,8 +307,8 @@ function toFinding(
         workloads.map((workload) => `${workload.ref.kind} ${workload.namespace ?? ''}/${workload.name}`),
       ),
       nodes,
-      alive: alive && textIn(alive.says, 'en'),
-      leaseAge: leases[0] ? duration(unrenewedMs(leases[0], cluster.now)) : 'unknown',
+      alive: alive?.says,
+      leaseAge: leases[0] ? duration(unrenewedMs(leases[0], cluster.now)) : { en: 'unknown', zh: '未知' },
       waiting: due.length,
       longest: duration(due[0]?.waitedMs ?? 0),
       isProgress,
@@ -311,49 +347,60 @@ function evidenceOfController(
 ): readonly Evidence[] {
   return [
     ...few(workloads).flatMap((workload) => [
-      fact(
-        workload,
-        'status.readyReplicas',
-        workload.readyReplicas,
-        `${workload.readyReplicas} of ${workload.replicas} ready; it is the driver's controller by its sidecar images`,
-      ),
+      fact(workload, 'status.readyReplicas', workload.readyReplicas, {
+        en: en`${workload.readyReplicas} of ${workload.replicas} ready; it is the driver's controller by its sidecar images`,
+        zh: zh`${workload.replicas} 个副本中有 ${workload.readyReplicas} 个就绪；从边车镜像可以看出，它是该驱动的控制器`,
+      }),
     ]),
-    ...few(leases).map((lease) =>
-      fact(
+    ...few(leases).map((lease) => {
+      const since = duration(unrenewedMs(lease, cluster.now));
+      return fact(
         lease,
         'spec.renewTime',
         lease.renewedAt === undefined ? 'absent' : new Date(lease.renewedAt).toISOString(),
-        `last renewed ${duration(unrenewedMs(lease, cluster.now))} ago by ${lease.holder || 'nobody'}; it lasts ${lease.durationSeconds} s`,
-      ),
-    ),
-    ...few(pods).map((pod) =>
-      fact(
-        pod,
-        'spec.nodeName',
-        pod.nodeName,
-        `node ${pod.nodeName ?? ''} is ${cluster.nodeState(pod.nodeName ?? '')}; ${pod.restarts} restarts${endOf(pod)}`,
-      ),
-    ),
+        {
+          en: en`last renewed ${since} ago by ${lease.holder || 'nobody'}; it lasts ${lease.durationSeconds} s`,
+          zh: zh`上次续约是在 ${since}前，${lease.holder === '' ? '没有持有者' : zh`持有者为 ${lease.holder}`}；租约有效期为 ${lease.durationSeconds} 秒`,
+        },
+      );
+    }),
+    ...few(pods).map((pod) => {
+      const state = nodeWords[cluster.nodeState(pod.nodeName ?? '')];
+      const end = endOf(pod);
+      return fact(pod, 'spec.nodeName', pod.nodeName, {
+        en: en`node ${pod.nodeName} is ${state}; ${pod.restarts} restarts${end && en`, last end: ${end}`}`,
+        zh: zh`节点 ${pod.nodeName} ${state}；已重启 ${pod.restarts} 次${end && zh`，上次退出：“${end}”`}`,
+      });
+    }),
   ];
 }
 
-function endOf(pod: Pod): string {
+const nodeWords: Readonly<Record<NodeState, Text>> = {
+  ready: { en: 'ready', zh: '已就绪' },
+  'not-ready': { en: 'not-ready', zh: '未就绪' },
+  gone: { en: 'gone', zh: '已不存在' },
+};
+
+/** What the pod's containers last ended with, in their own words. */
+function endOf(pod: Pod): string | undefined {
   const end = pod.lastEnds.find(({ message, reason }) => message !== '' || reason !== '');
-  return end ? `, last end: ${end.message.slice(0, 160) || end.reason}` : '';
+  return end && (end.message.slice(0, 160) || end.reason);
 }
 
 function evidenceOfDue(due: readonly Due[]): readonly Evidence[] {
   const first = few(due).map(({ object, sidecar, waitedMs }) =>
-    fact(
-      object,
-      pathOf(object),
-      stateOf(object),
-      `has waited ${duration(waitedMs)} for the ${sidecar}, without a word from it`,
-    ),
+    fact(object, pathOf(object), stateOf(object), {
+      en: en`has waited ${duration(waitedMs)} for the ${sidecar}, without a word from it`,
+      zh: zh`等待 ${sidecar} 已有 ${duration(waitedMs)}，没有得到它的任何答复`,
+    }),
   );
   const [any] = due;
   if (!any || due.length <= first.length) return first;
-  return [...first, fact(any.object, 'waiting', due.length, `${due.length} objects wait; ${first.length} are shown`)];
+  const counted = {
+    en: en`${due.length} objects wait; ${first.length} are shown`,
+    zh: zh`共有 ${due.length} 个对象在等待；这里显示 ${first.length} 个`,
+  };
+  return [...first, fact(any.object, 'waiting', due.length, counted)];
 }
 
 function pathOf({ resource, deletedAt }: ObjectMeta): string {
@@ -422,7 +469,10 @@ function manualFor(
     ? `${workload.ref.kind.toLowerCase()}/${shellWord(workload.name)} -n ${shellWord(workload.namespace ?? '')}`
     : undefined;
   const logs = {
-    says: 'Read what the containers of the controller say, sidecars and driver.',
+    says: {
+      en: 'Read what the containers of the controller say, sidecars and driver.',
+      zh: '请查看控制器中所有容器的日志，包括边车和驱动。',
+    },
     ...(target ? { command: `kubectl logs ${target} --all-containers --tail=100` } : {}),
   };
   switch (reason) {
@@ -430,29 +480,55 @@ function manualFor(
       return [
         logs,
         {
-          says: 'Restart the controller: a sidecar that lost its lease does not take it back by itself.',
+          says: {
+            en: 'Restart the controller: a sidecar that lost its lease does not take it back by itself.',
+            zh: '请重启控制器：失去租约的边车不会自行重新取得租约。',
+          },
           ...(target ? { command: `kubectl rollout restart ${target}` } : {}),
         },
       ];
     case 'not-ready':
       return [
         {
-          says: 'Look why no pod of the controller is Ready: scaled to 0, image, secret, crash, no room on any node.',
+          says: {
+            en: 'Look why no pod of the controller is Ready: scaled to 0, image, secret, crash, no room on any node.',
+            zh: '请查明控制器为什么没有就绪的 Pod：缩容到 0、镜像、Secret、崩溃，或所有节点都没有空余资源。',
+          },
           ...(target ? { command: `kubectl describe ${target}` } : {}),
         },
         logs,
-        { says: 'Leave the waiting attachments, claims and pods alone: they go on by themselves when it works again.' },
+        {
+          says: {
+            en: 'Leave the waiting attachments, claims and pods alone: they go on by themselves when it works again.',
+            zh: '请不要动正在等待的挂接、申领和 Pod：控制器恢复工作之后，它们会自行继续。',
+          },
+        },
       ];
     case 'node-down':
       return [
         {
-          says: 'Look at the machine: cloud console, hypervisor or BMC. NotReady alone does not say that it is off.',
+          says: {
+            en: 'Look at the machine: cloud console, hypervisor or BMC. NotReady alone does not say that it is off.',
+            zh: '请查看这台机器：云控制台、虚拟机管理程序或 BMC。仅凭 NotReady 不能说明它已关机。',
+          },
           ...(nodes[0] === undefined ? {} : { command: `kubectl describe node ${shellWord(nodes[0])}` }),
         },
-        { says: 'If the machine runs, heal its kubelet or network: the controller then works again.' },
+        {
+          says: {
+            en: 'If the machine runs, heal its kubelet or network: the controller then works again.',
+            zh: '如果机器在运行，请修好它的 kubelet 或网络：之后控制器会恢复工作。',
+          },
+        },
         ...(isAlive
           ? []
-          : [{ says: 'If it is off and must stay off, power it off for good before anybody taints the node.' }]),
+          : [
+              {
+                says: {
+                  en: 'If it is off and must stay off, power it off for good before anybody taints the node.',
+                  zh: '如果它已关机并且必须保持关机，请在任何人给该节点添加污点之前将其彻底断电。',
+                },
+              },
+            ]),
       ];
   }
 }

@@ -8,7 +8,6 @@ import {
   few,
   goingVolumes,
   isUnused,
-  listed,
   quoted,
   sufferers,
   waitingEvidence,
@@ -23,20 +22,21 @@ import { isDeleting } from '../domain/pod.ts';
 import { uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, listed, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Facts {
-  readonly volumes: readonly string[];
+  readonly volumes: readonly Sentence[];
   readonly nodes: readonly string[];
-  readonly deletingFor: string;
+  readonly deletingFor: Text;
   readonly error: string | undefined;
   readonly waiting: readonly string[];
   /** Whether every node is Ready and provably does not use the volume. */
   readonly isUnused: boolean;
   /** What is known of the attacher, as the beginning of a sentence. */
-  readonly attacher: string;
+  readonly attacher: Text;
   readonly isProgress: boolean;
 }
 
@@ -67,26 +67,57 @@ export const detachFailed = defineFault<'detach-failed', Facts>({
   ],
   words: {
     summary: (f) => {
+      const nodes = listed(f.nodes);
       if (f.isProgress)
-        return `The detach of ${volumes(f)} from ${listed(f.nodes)} was ordered ${f.deletingFor} ago and is under way.`;
-      const who =
-        f.waiting.length > 0 ? ` ${listed(f.waiting)} ${f.waiting.length === 1 ? 'waits' : 'wait'} for it.` : '';
-      return f.error === undefined
-        ? `The detach of ${volumes(f)} from ${listed(f.nodes)} was ordered ${f.deletingFor} ago, and the storage backend does not answer.${who}`
-        : `The storage backend has refused for ${f.deletingFor} to detach ${volumes(f)} from ${listed(f.nodes)}.${who}`;
-    },
-    explanation: (f) => {
-      if (f.isProgress)
-        return 'A detach takes some minutes, and the attacher tries again by itself. Nothing needs to be done yet.';
-      const answer =
+        return {
+          en: en`The detach of ${volumes(f)} from ${nodes} was ordered ${f.deletingFor} ago and is under way.`,
+          zh: zh`将${volumes(f)} 从 ${nodes} 解除挂接的请求发出于 ${f.deletingFor}前，正在进行。`,
+        };
+      return sentences(
         f.error === undefined
-          ? `${f.attacher} has neither finished nor reported an error: mostly its call to the driver hangs.`
-          : `The driver's last answer: ${f.error}.`;
-      const next = f.isUnused
-        ? 'The node is Ready and does not use the volume, so only the record is in the way: when the backend shows that the volume is not attached there, its finalizer may be removed.'
-        : 'The node may still use the volume, so the record must stay until the backend lets go of it: the backend or the machine must be healed.';
-      return `${answer} The detach has been ordered already; a taint, a forced deletion or another deletion of the attachment would add nothing. ${next}`;
+          ? {
+              en: en`The detach of ${volumes(f)} from ${nodes} was ordered ${f.deletingFor} ago, and the storage backend does not answer.`,
+              zh: zh`将${volumes(f)} 从 ${nodes} 解除挂接的请求发出于 ${f.deletingFor}前，但存储后端没有响应。`,
+            }
+          : {
+              en: en`The storage backend has refused for ${f.deletingFor} to detach ${volumes(f)} from ${nodes}.`,
+              zh: zh`存储后端拒绝将${volumes(f)} 从 ${nodes} 解除挂接，已持续 ${f.deletingFor}。`,
+            },
+        f.waiting.length > 0
+          ? {
+              en: en`${listed(f.waiting)} ${plural(f.waiting.length, 'waits', 'wait')} for it.`,
+              zh: zh`${listed(f.waiting)} 正在等待。`,
+            }
+          : undefined,
+      );
     },
+    explanation: (f) =>
+      f.isProgress
+        ? {
+            en: 'A detach takes some minutes, and the attacher tries again by itself. Nothing needs to be done yet.',
+            zh: '解除挂接需要几分钟，挂接器会自行重试。目前不需要做任何事。',
+          }
+        : sentences(
+            f.error === undefined
+              ? {
+                  en: en`${f.attacher} has neither finished nor reported an error: mostly its call to the driver hangs.`,
+                  zh: zh`${f.attacher}既没有完成，也没有报告错误：多半是它对驱动的调用卡住了。`,
+                }
+              : { en: en`The driver's last answer: ${f.error}.`, zh: zh`驱动最近一次的回答：“${f.error}”。` },
+            {
+              en: 'The detach has been ordered already; a taint, a forced deletion or another deletion of the attachment would add nothing.',
+              zh: '解除挂接的请求早已发出；添加污点、强制删除或再次删除挂接都无济于事。',
+            },
+            f.isUnused
+              ? {
+                  en: 'The node is Ready and does not use the volume, so only the record is in the way: when the backend shows that the volume is not attached there, its finalizer may be removed.',
+                  zh: '该节点已就绪，并且没有使用这个卷，因此有问题的只是这条记录：当存储后端显示卷没有挂接在那里时，可以移除它的 Finalizer。',
+                }
+              : {
+                  en: 'The node may still use the volume, so the record must stay until the backend lets go of it: the backend or the machine must be healed.',
+                  zh: '该节点可能仍在使用这个卷，因此在存储后端释放它之前，必须保留这条记录：必须修复的是存储后端或机器。',
+                },
+          ),
   },
   doc: {
     meaning:
@@ -151,13 +182,15 @@ function toFinding(detaches: readonly [Detach, ...Detach[]], cluster: Cluster): 
     affected: [...sufferers([...waiting, ...holders.filter(isDeleting)], cluster), ...goingVolumes(detaches)],
     restsOn: detaches.map(({ attachment }) => attachment.ref),
     facts: {
-      volumes: detaches.map(({ attachment }) => attachment.volumeName ?? `of ${attachment.name}`),
+      volumes: detaches.map(
+        ({ attachment: { name, volumeName } }) => volumeName ?? { en: en`of ${name}`, zh: zh`（挂接 ${name}）` },
+      ),
       nodes,
       deletingFor: duration(first.deletingMs),
       error: first.error && quoted(first.error.message),
       waiting: waiting.map((pod) => pod.name),
       isUnused: unused.length === detaches.length,
-      attacher: attacherInWords(first.attachment.attacher, cluster).en,
+      attacher: attacherInWords(first.attachment.attacher, cluster),
       isProgress,
     },
     evidence: evidenceOf(detaches, nodes, waiting, cluster),
@@ -202,19 +235,29 @@ function evidenceOf(
           node,
           'status.conditions[Ready].status',
           node.ready?.status ?? 'absent',
-          isReady ? 'the node is Ready, so its word about what it uses counts' : 'what the node uses cannot be known',
+          isReady
+            ? {
+                en: 'the node is Ready, so its word about what it uses counts',
+                zh: '节点已就绪，因此它上报的使用情况可信',
+              }
+            : { en: 'what the node uses cannot be known', zh: '无法得知节点在使用什么' },
         ),
         fact(
           node,
           'status.volumesInUse',
           [...few(node.volumesInUse)],
-          isReady ? 'what kubelet has in use' : 'stale: kubelet does not report',
+          isReady
+            ? { en: 'what kubelet has in use', zh: 'kubelet 正在使用的卷' }
+            : { en: 'stale: kubelet does not report', zh: '已过时：kubelet 没有上报' },
         ),
       ];
     }),
     ...waitingEvidence(waiting),
     ...few(detaches.flatMap(({ holders }) => holders)).map((pod) =>
-      fact(pod, 'spec.nodeName', pod.nodeName, 'still references the volume there'),
+      fact(pod, 'spec.nodeName', pod.nodeName, {
+        en: 'still references the volume there',
+        zh: '在那里仍引用这个卷',
+      }),
     ),
   ];
 }
@@ -223,22 +266,35 @@ function manualFor({ attachment, volume }: Detach, isUnusedThere: boolean): read
   const handle = volume?.csi?.handle ?? attachment.volumeName ?? attachment.name;
   return [
     {
-      says: `Look in the storage backend to which machine ${handle} is attached, and whether it is being detached.`,
+      says: {
+        en: en`Look in the storage backend to which machine ${handle} is attached, and whether it is being detached.`,
+        zh: zh`请在存储后端查看 ${handle} 挂接在哪台机器上，以及是否正在解除挂接。`,
+      },
       command: `kubectl get volumeattachment ${shellWord(attachment.name)} -o yaml`,
     },
     isUnusedThere
       ? {
-          says: `Detach it from ${attachment.nodeName} in the backend if it is attached there; the machine does not use it. The attacher's next try then ends the deletion, unless the driver does not know that such a volume is detached.`,
+          says: {
+            en: en`Detach it from ${attachment.nodeName} in the backend if it is attached there; the machine does not use it. The attacher's next try then ends the deletion, unless the driver does not know that such a volume is detached.`,
+            zh: zh`如果它仍挂接在 ${attachment.nodeName} 上，请在存储后端解除挂接；该机器没有使用它。挂接器下一次重试时就会完成删除，除非驱动无法识别这样的卷已经解除挂接。`,
+          },
         }
       : {
-          says: `Heal what the error names. If ${attachment.nodeName} cannot be healed, stop the machine in an orderly way: most backends release its volumes then.`,
+          says: {
+            en: en`Heal what the error names. If ${attachment.nodeName} cannot be healed, stop the machine in an orderly way: most backends release its volumes then.`,
+            zh: zh`请修复错误所指出的问题。如果 ${attachment.nodeName} 无法修复，请有序停止这台机器：大多数存储后端会随之释放它的卷。`,
+          },
         },
     {
-      says: 'If it comes back, look for a newer version of the driver: a detach of what is not attached must succeed.',
+      says: {
+        en: 'If it comes back, look for a newer version of the driver: a detach of what is not attached must succeed.',
+        zh: '如果问题再次出现，请查找该驱动的更新版本：对并未挂接的卷解除挂接也必须成功。',
+      },
     },
   ];
 }
 
-function volumes(f: Facts): string {
-  return f.volumes.length === 1 ? `volume ${f.volumes[0] ?? ''}` : `volumes ${listed(f.volumes)}`;
+function volumes(f: Facts): Text {
+  const names = listed(f.volumes);
+  return { en: en`${plural(f.volumes.length, 'volume', 'volumes')} ${names}`, zh: zh`卷 ${names}` };
 }

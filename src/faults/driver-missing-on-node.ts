@@ -1,4 +1,4 @@
-import { few, listed, sufferers } from '../domain/attachment.ts';
+import { few, sufferers } from '../domain/attachment.ts';
 import { getCommand, shellWord, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { isDriverInstalled } from '../domain/csi.ts';
@@ -10,7 +10,8 @@ import { isUnscheduled } from '../domain/pod.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, listed, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { attachmentOn } from '../domain/volume.ts';
 import { isReady } from '../domain/workload.ts';
 import { cordonNode } from '../remediations/cordon-node.ts';
@@ -23,7 +24,7 @@ interface Facts {
   readonly waiting: readonly string[];
   readonly plugins: readonly string[];
   readonly arePluginsReady: boolean;
-  readonly readyFor: string;
+  readonly readyFor: Text;
   readonly isProgress: boolean;
 }
 
@@ -44,16 +45,31 @@ export const driverMissingOnNode = defineFault<'driver-missing-on-node', Facts>(
   words: {
     summary: (f) =>
       f.isProgress
-        ? `Driver ${f.driver} is not registered on ${f.node} yet; the node has been Ready for ${f.readyFor}.`
-        : `Driver ${f.driver} is not registered on ${f.node}, so ${listed(f.waiting)} cannot get ${f.waiting.length === 1 ? 'its volume' : 'their volumes'} there.`,
-    explanation: (f) => {
-      if (f.isProgress) return 'After a boot the node plugin starts like any other pod. Nothing needs to be done yet.';
-      const plugin =
-        f.plugins.length === 0
-          ? 'No pod of its node plugin was found there'
-          : `Its node plugin there (${listed(f.plugins)}) ${f.arePluginsReady ? 'is Ready, but kubelet does not know it' : 'is not Ready'}`;
-      return `Kubelet and the attacher act only for drivers that stand in the CSINode object of the node. ${plugin}. Pods with such volumes will go on waiting on this node, and new ones are still sent to it.`;
-    },
+        ? {
+            en: en`Driver ${f.driver} is not registered on ${f.node} yet; the node has been Ready for ${f.readyFor}.`,
+            zh: zh`驱动 ${f.driver} 尚未在 ${f.node} 上注册；该节点在 ${f.readyFor}前才就绪。`,
+          }
+        : {
+            en: en`Driver ${f.driver} is not registered on ${f.node}, so ${listed(f.waiting)} cannot get ${f.waiting.length === 1 ? 'its volume' : 'their volumes'} there.`,
+            zh: zh`驱动 ${f.driver} 没有在 ${f.node} 上注册，因此 ${listed(f.waiting)} 在那里得不到所需的卷。`,
+          },
+    explanation: (f) =>
+      f.isProgress
+        ? {
+            en: 'After a boot the node plugin starts like any other pod. Nothing needs to be done yet.',
+            zh: '节点启动之后，节点插件也要像其他 Pod 一样启动。目前不需要做任何事。',
+          }
+        : sentences(
+            {
+              en: 'Kubelet and the attacher act only for drivers that stand in the CSINode object of the node.',
+              zh: 'kubelet 和挂接器只为列在该节点 CSINode 对象中的驱动工作。',
+            },
+            stateOfPlugins(f),
+            {
+              en: 'Pods with such volumes will go on waiting on this node, and new ones are still sent to it.',
+              zh: '使用这类卷的 Pod 会在这个节点上一直等待，而新的 Pod 仍会被调度到这里。',
+            },
+          ),
   },
   doc: {
     meaning:
@@ -86,6 +102,20 @@ export const driverMissingOnNode = defineFault<'driver-missing-on-node', Facts>(
     }
   },
 });
+
+function stateOfPlugins({ plugins, arePluginsReady }: Facts): Text {
+  if (plugins.length === 0)
+    return { en: 'No pod of its node plugin was found there.', zh: '在那里没有找到它的节点插件的 Pod。' };
+  return arePluginsReady
+    ? {
+        en: en`Its node plugin there (${listed(plugins)}) is Ready, but kubelet does not know it.`,
+        zh: zh`它在那里的节点插件（${listed(plugins)}）已就绪，但 kubelet 不认识它。`,
+      }
+    : {
+        en: en`Its node plugin there (${listed(plugins)}) is not Ready.`,
+        zh: zh`它在那里的节点插件（${listed(plugins)}）未就绪。`,
+      };
+}
 
 interface Wait {
   readonly pod: Pod;
@@ -207,14 +237,23 @@ function evidenceOf(
   const registered = csiNode?.drivers.map((entry) => entry.name) ?? [];
   return [
     csiNode
-      ? fact(csiNode, 'spec.drivers', registered, `${driver} is not among the drivers that kubelet of this node knows`)
-      : absent(missingRef('CSINode', null, node.name), 'no driver has registered with kubelet of this node'),
+      ? fact(csiNode, 'spec.drivers', registered, {
+          en: en`${driver} is not among the drivers that kubelet of this node knows`,
+          zh: zh`该节点的 kubelet 所认识的驱动中没有 ${driver}`,
+        })
+      : absent(missingRef('CSINode', null, node.name), {
+          en: 'no driver has registered with kubelet of this node',
+          zh: '没有任何驱动向该节点的 kubelet 注册',
+        }),
     ...others.slice(0, 1).map((other) =>
       fact(
         other,
         'spec.drivers',
         other.drivers.map((entry) => entry.name),
-        `another node has the driver; ${others.length} have it in all`,
+        {
+          en: en`another node has the driver; ${others.length} have it in all`,
+          zh: zh`另一个节点上有这个驱动；共有 ${others.length} 个节点有它`,
+        },
       ),
     ),
     ...few(plugins).map((pod) => {
@@ -223,16 +262,24 @@ function evidenceOf(
         pod,
         'status.containerStatuses',
         sick ? `${sick.name}: ${sick.reason || sick.state}` : 'ready',
-        `the node plugin there${pod.restarts > 0 ? `, restarted ${pod.restarts} times` : ''}`,
+        pod.restarts > 0
+          ? {
+              en: en`the node plugin there, restarted ${pod.restarts} times`,
+              zh: zh`那里的节点插件，已重启 ${pod.restarts} 次`,
+            }
+          : { en: 'the node plugin there', zh: '那里的节点插件' },
       );
     }),
-    fact(
-      node,
-      'status.conditions[Ready].lastTransitionTime',
-      new Date(node.ready?.changedAt ?? 0).toISOString(),
-      'the node has been Ready since then',
+    fact(node, 'status.conditions[Ready].lastTransitionTime', new Date(node.ready?.changedAt ?? 0).toISOString(), {
+      en: 'the node has been Ready since then',
+      zh: '该节点从那时起一直处于就绪状态',
+    }),
+    ...few(pods).map((pod) =>
+      fact(pod, 'status.phase', pod.phase, {
+        en: en`waits on ${node.name} for a volume of the driver`,
+        zh: zh`在 ${node.name} 上等待该驱动的卷`,
+      }),
     ),
-    ...few(pods).map((pod) => fact(pod, 'status.phase', pod.phase, `waits on ${node.name} for a volume of the driver`)),
   ];
 }
 
@@ -240,17 +287,26 @@ function manualFor(node: Node, plugins: readonly Pod[]): readonly ManualStep[] {
   const [plugin] = plugins;
   return [
     {
-      says: 'See which drivers kubelet of this node knows, and compare with another node.',
+      says: {
+        en: 'See which drivers kubelet of this node knows, and compare with another node.',
+        zh: '请查看该节点的 kubelet 认识哪些驱动，并与另一个节点对比。',
+      },
       command: getCommand('csinode', { namespace: null, name: node.name }),
     },
     plugin
       ? {
-          says: 'Read what the registrar and the driver of the node plugin say: socket path, liveness probe, privileges.',
+          says: {
+            en: 'Read what the registrar and the driver of the node plugin say: socket path, liveness probe, privileges.',
+            zh: '请查看节点插件中 registrar 和驱动的日志：套接字路径、存活探针、权限。',
+          },
           command: `kubectl -n ${shellWord(plugin.namespace ?? '')} logs ${shellWord(plugin.name)} --all-containers --previous --tail=100`,
         }
       : {
-          says: "Look why the driver's node DaemonSet has no pod on this node: its selector, and taints that it does not tolerate.",
-          command: `kubectl get daemonsets -A -o wide`,
+          says: {
+            en: "Look why the driver's node DaemonSet has no pod on this node: its selector, and taints that it does not tolerate.",
+            zh: '请查明该驱动的节点 DaemonSet 为什么在这个节点上没有 Pod：它的选择算符，以及它不容忍的污点。',
+          },
+          command: 'kubectl get daemonsets -A -o wide',
         },
   ];
 }

@@ -1,5 +1,5 @@
 import { few, silentMs, sufferers } from '../domain/attachment.ts';
-import { dropFinalizerCommand, getCommand, SELECTED_NODE, some, waitByHand, withCount } from '../domain/claim.ts';
+import { dropFinalizerCommand, getCommand, SELECTED_NODE, waitByHand, withCount } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import {
   driverOfVolume,
@@ -14,7 +14,8 @@ import { deletingForMs, isDeleting } from '../domain/pod.ts';
 import { missingRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, minutes } from '../domain/time.ts';
+import { duration, en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
+import { minutes } from '../domain/time.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 
 interface Facts {
@@ -22,7 +23,7 @@ interface Facts {
   readonly attachments: readonly string[];
   readonly volumes: readonly string[];
   readonly claims: readonly string[];
-  readonly longest: string;
+  readonly longest: Text;
   readonly isProgress: boolean;
 }
 
@@ -56,16 +57,35 @@ export const driverNotInstalled = defineFault<'driver-not-installed', Facts>({
   words: {
     summary: (f) =>
       f.isProgress
-        ? `Driver ${f.driver} is not to be seen in this cluster; ${what(f)} ${f.attachments.length + f.volumes.length + f.claims.length === 1 ? 'has' : 'have'} waited for it for ${f.longest}.`
-        : `Driver ${f.driver} is not installed in this cluster, and ${what(f)} ${f.attachments.length + f.volumes.length + f.claims.length === 1 ? 'waits' : 'wait'} for it.`,
-    explanation: (f) => {
-      if (f.isProgress) return 'It may be being installed or upgraded just now. Nothing needs to be done yet.';
-      const why =
-        'There is no CSIDriver of that name, no CSINode lists it, and no lease of its sidecars is renewed. So nobody attaches, detaches, provisions or deletes for it, and nobody removes its finalizers.';
-      return f.claims.length > 0 && f.attachments.length + f.volumes.length === 0
-        ? `${why} Until the driver is installed, or the claim asks for another class, no volume will be made.`
-        : `${why} The volume itself may still exist, and may still be attached, in the storage backend.`;
-    },
+        ? {
+            en: en`Driver ${f.driver} is not to be seen in this cluster; ${what(f)} ${plural(countOf(f), 'has', 'have')} waited for it for ${f.longest}.`,
+            zh: zh`在这个集群中看不到驱动 ${f.driver}；${what(f)} 已等待它 ${f.longest}。`,
+          }
+        : {
+            en: en`Driver ${f.driver} is not installed in this cluster, and ${what(f)} ${plural(countOf(f), 'waits', 'wait')} for it.`,
+            zh: zh`这个集群没有安装驱动 ${f.driver}，而 ${what(f)} 正在等待它。`,
+          },
+    explanation: (f) =>
+      f.isProgress
+        ? {
+            en: 'It may be being installed or upgraded just now. Nothing needs to be done yet.',
+            zh: '它可能正在安装或升级。目前不需要做任何事。',
+          }
+        : sentences(
+            {
+              en: 'There is no CSIDriver of that name, no CSINode lists it, and no lease of its sidecars is renewed. So nobody attaches, detaches, provisions or deletes for it, and nobody removes its finalizers.',
+              zh: '没有这个名称的 CSIDriver，没有任何 CSINode 列出它，它的边车也没有任何租约在续约。因此没有人为它挂接、解除挂接、制备或删除卷，也没有人移除它的 Finalizer。',
+            },
+            f.claims.length > 0 && f.attachments.length + f.volumes.length === 0
+              ? {
+                  en: 'Until the driver is installed, or the claim asks for another class, no volume will be made.',
+                  zh: '在安装该驱动之前，或者在申领改用其他存储类之前，不会创建任何卷。',
+                }
+              : {
+                  en: 'The volume itself may still exist, and may still be attached, in the storage backend.',
+                  zh: '卷本身可能仍存在于存储后端，并且可能仍处于挂接状态。',
+                },
+          ),
   },
   doc: {
     meaning:
@@ -214,8 +234,14 @@ function evidenceOf(driver: string, { attachments, volumes, claims }: Orphans, c
         'spec.attacher',
         attachment.attacher,
         isDeleting(attachment)
-          ? `its detach was ordered ${duration(silentMs(attachment, now))} ago`
-          : `made ${duration(silentMs(attachment, now))} ago, attached: ${attachment.attached}`,
+          ? {
+              en: en`its detach was ordered ${duration(silentMs(attachment, now))} ago`,
+              zh: zh`解除挂接的请求发出于 ${duration(silentMs(attachment, now))}前`,
+            }
+          : {
+              en: en`made ${duration(silentMs(attachment, now))} ago, attached: ${String(attachment.attached)}`,
+              zh: zh`创建于 ${duration(silentMs(attachment, now))}前，attached：${String(attachment.attached)}`,
+            },
       ),
     ),
     ...volumes.map((volume) =>
@@ -223,23 +249,43 @@ function evidenceOf(driver: string, { attachments, volumes, claims }: Orphans, c
         volume,
         isDeleting(volume) ? 'metadata.finalizers' : 'status.phase',
         isDeleting(volume) ? [...volume.finalizers] : volume.phase,
-        `${isDeleting(volume) ? 'deleted' : 'given back'} ${duration(givenBackMs(volume, now))} ago`,
+        isDeleting(volume)
+          ? {
+              en: en`deleted ${duration(givenBackMs(volume, now))} ago`,
+              zh: zh`${duration(givenBackMs(volume, now))}前已被删除`,
+            }
+          : {
+              en: en`given back ${duration(givenBackMs(volume, now))} ago`,
+              zh: zh`${duration(givenBackMs(volume, now))}前已被释放`,
+            },
       ),
     ),
     ...claims.flatMap(({ claim, class: wanted }) => [
-      fact(claim, 'status.phase', claim.phase, `has waited ${duration(now - claim.createdAt)} for a volume`),
-      fact(wanted, 'provisioner', wanted.provisioner, 'the class that the claim names'),
+      fact(claim, 'status.phase', claim.phase, {
+        en: en`has waited ${duration(now - claim.createdAt)} for a volume`,
+        zh: zh`等待卷已有 ${duration(now - claim.createdAt)}`,
+      }),
+      fact(wanted, 'provisioner', wanted.provisioner, {
+        en: 'the class that the claim names',
+        zh: '申领指定的存储类',
+      }),
     ]),
   ];
   return [
-    absent(gone, 'no CSIDriver of that name exists'),
+    absent(gone, { en: 'no CSIDriver of that name exists', zh: '不存在这个名称的 CSIDriver' }),
     {
       object: gone,
       path: 'csinodes',
       value: '0',
-      says: `none of ${cluster.objects.csinodes.length} CSINodes lists it, and no lease of its sidecars is renewed`,
+      says: {
+        en: en`none of ${cluster.objects.csinodes.length} CSINodes lists it, and no lease of its sidecars is renewed`,
+        zh: zh`${cluster.objects.csinodes.length} 个 CSINode 都没有列出它，它的边车也没有任何租约在续约`,
+      },
     },
-    ...withCount(attachments[0] ?? volumes[0] ?? claims[0]?.claim ?? { ref: gone }, 'waiting', shown, 'facts'),
+    ...withCount(attachments[0] ?? volumes[0] ?? claims[0]?.claim ?? { ref: gone }, 'waiting', shown, {
+      en: 'facts',
+      zh: '相关事实',
+    }),
   ];
 }
 
@@ -278,14 +324,27 @@ function manualFor(driver: string, { attachments, volumes, claims }: Orphans): r
   const [volume] = volumes.filter(isDeleting);
   return [
     {
-      says: `Look whether ${driver} is the right name, and which drivers there are.`,
+      says: {
+        en: en`Look whether ${driver} is the right name, and which drivers there are.`,
+        zh: zh`请确认 ${driver} 是不是正确的名称，并查看现有哪些驱动。`,
+      },
       command: 'kubectl get csidrivers,csinodes',
     },
     {
-      says: `Install ${driver} again, in the version that was used: it then finishes what waits and cleans up the backend.`,
+      says: {
+        en: en`Install ${driver} again, in the version that was used: it then finishes what waits and cleans up the backend.`,
+        zh: zh`请重新安装原来版本的 ${driver}：它会完成所有等待中的工作，并清理存储后端。`,
+      },
     },
     ...(claims.length > 0
-      ? [{ says: 'Or make the claim again with a class whose driver is installed. A claim never changes its class.' }]
+      ? [
+          {
+            says: {
+              en: 'Or make the claim again with a class whose driver is installed. A claim never changes its class.',
+              zh: '或者改用驱动已安装的存储类，重新创建该申领。已有申领的存储类无法更改。',
+            },
+          },
+        ]
       : []),
     ...(attachment ? byHand('volumeattachment', attachment, isAttacherFinalizer) : []),
     ...(volume && attachments.length === 0
@@ -302,19 +361,32 @@ function byHand(
   const finalizer = object.finalizers.find(isOwn);
   if (finalizer === undefined) return [];
   return [
-    { says: `Save ${object.name} before anything is removed from it.`, command: getCommand(word, object) },
     {
-      says: 'Only if the driver will never come back, and the backend shows the volume attached to nobody (for a volume: does not know it any more): remove this one finalizer.',
+      says: {
+        en: en`Save ${object.name} before anything is removed from it.`,
+        zh: zh`在移除 ${object.name} 的任何内容之前，请先将其保存。`,
+      },
+      command: getCommand(word, object),
+    },
+    {
+      says: {
+        en: 'Only if the driver will never come back, and the backend shows the volume attached to nobody (for a volume: does not know it any more): remove this one finalizer.',
+        zh: '只有当该驱动永远不会再恢复，并且存储后端显示该卷没有挂接到任何机器（如果对象是卷：存储后端已不再有它）时，才移除这一个 Finalizer。',
+      },
       command: dropFinalizerCommand(word, object, finalizer),
     },
   ];
 }
 
-function what({ attachments, volumes, claims }: Facts): string {
+function countOf({ attachments, volumes, claims }: Facts): number {
+  return attachments.length + volumes.length + claims.length;
+}
+
+function what({ attachments, volumes, claims }: Facts): Text {
   const parts = [
-    ...(attachments.length > 0 ? [some(attachments, 'attachment')] : []),
-    ...(volumes.length > 0 ? [some(volumes, 'volume')] : []),
-    ...(claims.length > 0 ? [some(claims, 'claim')] : []),
+    ...(attachments.length > 0 ? [named(attachments, 'attachment')] : []),
+    ...(volumes.length > 0 ? [named(volumes, 'volume')] : []),
+    ...(claims.length > 0 ? [named(claims, 'claim')] : []),
   ];
-  return parts.join(' and ');
+  return parts.reduce((all, part) => ({ en: en`${all} and ${part}`, zh: zh`${all} 以及 ${part}` }));
 }

@@ -1,11 +1,11 @@
-import { few, listed, sufferers } from '../domain/attachment.ts';
-import { patchCommand, some } from '../domain/claim.ts';
+import { few, sufferers } from '../domain/attachment.ts';
+import { patchCommand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { isStuck, longestWait, mayMove, readForMounts, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
 import type { Volume } from '../domain/objects.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, listed, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { deletePod } from '../remediations/delete-pod.ts';
 import { patchMountOptions } from '../remediations/patch-mount-options.ts';
 
@@ -14,7 +14,7 @@ interface Facts {
   readonly twins: readonly string[];
   readonly node: string;
   readonly pods: readonly string[];
-  readonly waited: string;
+  readonly waited: Text;
 }
 
 /**
@@ -28,10 +28,25 @@ export const mountFailedDuplicateUuid = defineFault<'mount-failed-duplicate-uuid
   needs: readForMounts,
   uses: ['events', 'volumesnapshots'],
   words: {
-    summary: (f) =>
-      `Volume ${f.volume} cannot be mounted on ${f.node} beside ${some(f.twins, 'volume')}: both hold the same xfs file system.`,
+    summary: (f) => ({
+      en: en`Volume ${f.volume} cannot be mounted on ${f.node} beside ${named(f.twins, 'volume')}: both hold the same xfs file system.`,
+      zh: zh`卷 ${f.volume} 无法与${named(f.twins, 'volume')} 同时挂载在 ${f.node} 上：它们是同一个 xfs 文件系统。`,
+    }),
     explanation: (f) =>
-      `One is a copy of the other or both are copies of one, so they have the same UUID, and xfs mounts a UUID once on each machine. ${some(f.pods, 'Pod')} ${f.pods.length === 1 ? 'has' : 'have'} waited ${f.waited}. The file system is not damaged, though the error text is that of damage. On another node, or with the mount option nouuid, the copy can be mounted.`,
+      sentences(
+        {
+          en: 'One is a copy of the other or both are copies of one, so they have the same UUID, and xfs mounts a UUID once on each machine.',
+          zh: '其中一个是另一个的副本，或者它们都是同一个来源的副本，因此 UUID 相同，而 xfs 在一台机器上只允许同一个 UUID 挂载一次。',
+        },
+        {
+          en: en`${named(f.pods, 'Pod')} ${plural(f.pods.length, 'has', 'have')} waited ${f.waited}.`,
+          zh: zh`${named(f.pods, 'Pod')} 已等待 ${f.waited}。`,
+        },
+        {
+          en: 'The file system is not damaged, though the error text is that of damage. On another node, or with the mount option nouuid, the copy can be mounted.',
+          zh: '文件系统没有损坏，尽管错误文本与损坏时相同。在另一个节点上，或者使用挂载选项 nouuid，就可以挂载这个副本。',
+        },
+      ),
   },
   doc: {
     meaning:
@@ -81,7 +96,7 @@ function toFinding(
       twins: twins.map((twin) => twin.name),
       node: node.name,
       pods: pods.map((pod) => pod.name),
-      waited: longestWait(mounts).en,
+      waited: longestWait(mounts),
     },
     evidence: evidenceOf(volume, mounts, cluster),
     offers: [
@@ -98,23 +113,39 @@ function toFinding(
 function evidenceOf(volume: Volume, mounts: readonly StalledMount[], cluster: Cluster): readonly Evidence[] {
   const twins = mounts.flatMap((mount) => mount.twins);
   return [
-    fact(volume, 'spec.csi.fsType', volume.csi?.fsType, 'xfs mounts each UUID once on one machine'),
+    fact(volume, 'spec.csi.fsType', volume.csi?.fsType, {
+      en: 'xfs mounts each UUID once on one machine',
+      zh: 'xfs 在一台机器上只允许每个 UUID 挂载一次',
+    }),
     ...few([volume, ...new Set(twins)]).flatMap((one) => {
       const claim = cluster.claimOfVolume(one);
       const source = claim?.dataSource;
       return claim && source
-        ? [fact(claim, 'spec.dataSource', `${source.kind} ${source.name}`, `${one.name} is a copy made from it`)]
+        ? [
+            fact(claim, 'spec.dataSource', `${source.kind} ${source.name}`, {
+              en: en`${one.name} is a copy made from it`,
+              zh: zh`${one.name} 是由它创建的副本`,
+            }),
+          ]
         : [];
     }),
     ...few(mounts).flatMap(({ node, pod, error, waitedMs }) => [
-      fact(
-        node,
-        'status.volumesInUse',
-        mounts[0]?.twins.map((twin) => twin.csi?.handle ?? twin.name) ?? [],
-        `in use there: ${listed(mounts[0]?.twins.map((twin) => twin.name) ?? [])}`,
-      ),
-      fact(pod, 'status.phase', pod.phase, `has waited ${duration(waitedMs)} on ${node.name} for the copy`),
-      ...(error ? [fact(error.event, 'message', error.message, 'the catch-all of mount, which names no cause')] : []),
+      fact(node, 'status.volumesInUse', mounts[0]?.twins.map((twin) => twin.csi?.handle ?? twin.name) ?? [], {
+        en: en`in use there: ${listed(mounts[0]?.twins.map((twin) => twin.name) ?? [])}`,
+        zh: zh`那里正在使用：${listed(mounts[0]?.twins.map((twin) => twin.name) ?? [])}`,
+      }),
+      fact(pod, 'status.phase', pod.phase, {
+        en: en`has waited ${duration(waitedMs)} on ${node.name} for the copy`,
+        zh: zh`已在 ${node.name} 上等待这个副本 ${duration(waitedMs)}`,
+      }),
+      ...(error
+        ? [
+            fact(error.event, 'message', error.message, {
+              en: 'the catch-all of mount, which names no cause',
+              zh: 'mount 的笼统报错，没有说明原因',
+            }),
+          ]
+        : []),
     ]),
   ];
 }
@@ -123,13 +154,22 @@ function manualFor(volume: Volume, to: readonly string[]): readonly ManualStep[]
   const had = volume.mountOptions.length > 0;
   return [
     {
-      says: 'Make sure: the kernel log of the node says "Filesystem has duplicate UUID". Do not run xfs_repair, the file system is healthy.',
+      says: {
+        en: 'Make sure: the kernel log of the node says "Filesystem has duplicate UUID". Do not run xfs_repair, the file system is healthy.',
+        zh: '请确认：节点的内核日志中有“Filesystem has duplicate UUID”。不要运行 xfs_repair，文件系统是健康的。',
+      },
     },
     {
-      says: 'Let the pod run on another node, away from the other volume: by anti-affinity, or by a cordon meanwhile.',
+      says: {
+        en: 'Let the pod run on another node, away from the other volume: by anti-affinity, or by a cordon meanwhile.',
+        zh: '请让该 Pod 在另一个节点上运行，避开另一个卷：使用反亲和性，或暂时将这个节点标记为不可调度。',
+      },
     },
     {
-      says: 'Or add nouuid to the mount options of the copy, then let its pod be made again.',
+      says: {
+        en: 'Or add nouuid to the mount options of the copy, then let its pod be made again.',
+        zh: '或者在副本的挂载选项中加上 nouuid，然后让它的 Pod 重新创建。',
+      },
       command: patchCommand('pv', volume, [
         { op: 'test', path: '/metadata/uid', value: volume.uid },
         ...(had ? [{ op: 'test', path: '/spec/mountOptions', value: [...volume.mountOptions] }] : []),

@@ -1,5 +1,4 @@
-import { sufferers } from '../domain/attachment.ts';
-import { some } from '../domain/claim.ts';
+import { quoted, sufferers } from '../domain/attachment.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import {
@@ -16,12 +15,13 @@ import type { Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { takeSnapshot } from '../remediations/take-snapshot.ts';
 
 interface Facts {
   readonly volume: string;
   readonly pods: readonly string[];
-  readonly waited: string;
+  readonly waited: Text;
   readonly said: string;
   readonly nodes: number;
 }
@@ -37,10 +37,21 @@ export const mountFailedFilesystem = defineFault<'mount-failed-filesystem', Fact
   needs: readForMounts,
   uses: ['events', 'volumesnapshots', 'volumesnapshotclasses'],
   words: {
-    summary: (f) =>
-      `The file system of volume ${f.volume} cannot be read, so ${some(f.pods, 'pod')} ${f.pods.length === 1 ? 'does' : 'do'} not start.`,
+    summary: (f) => ({
+      en: en`The file system of volume ${f.volume} cannot be read, so ${named(f.pods, 'pod')} ${plural(f.pods.length, 'does', 'do')} not start.`,
+      zh: zh`卷 ${f.volume} 的文件系统无法读取，因此 ${named(f.pods, 'pod')} 无法启动。`,
+    }),
     explanation: (f) =>
-      `The volume is attached, so Kubernetes has done its part; kubelet has failed for ${f.waited} with: ${f.said} That is damage of the file system or of the disk below it, not a wrong class. Every further attempt to mount or repair in place may make it worse; other nodes will see the same.`,
+      sentences(
+        {
+          en: en`The volume is attached, so Kubernetes has done its part; kubelet has failed for ${f.waited} with: ${asSentence(f.said)}`,
+          zh: zh`卷已挂接，因此 Kubernetes 要做的已经完成；kubelet 挂载失败已持续 ${f.waited}，错误是：“${f.said}”。`,
+        },
+        {
+          en: 'That is damage of the file system or of the disk below it, not a wrong class. Every further attempt to mount or repair in place may make it worse; other nodes will see the same.',
+          zh: '这是文件系统或其底层磁盘的损坏，而不是存储类有误。每次再尝试挂载或就地修复，都可能使损坏加重；换到其他节点结果也一样。',
+        },
+      ),
   },
   doc: {
     meaning:
@@ -74,8 +85,8 @@ function toFinding(volume: Volume, mounts: readonly StalledMount[], cluster: Clu
     facts: {
       volume: volume.name,
       pods: pods.map((pod) => pod.name),
-      waited: longestWait(mounts).en,
-      said: asSentence(mounts[0]?.error?.message ?? ''),
+      waited: longestWait(mounts),
+      said: quoted(mounts[0]?.error?.message ?? ''),
       nodes: new Set(mounts.map(({ node }) => node.name)).size,
     },
     evidence: evidenceOf(volume, mounts),
@@ -98,25 +109,33 @@ function snapshotOffers(volume: Volume, cluster: Cluster): readonly OfferDraft[]
 function evidenceOf(volume: Volume, mounts: readonly StalledMount[]): readonly Evidence[] {
   return [
     ...mountEvidence(mounts),
-    fact(
-      volume,
-      'spec.csi.volumeHandle',
-      volume.csi?.handle ?? volume.source,
-      'attached where it is needed; look at this volume in the backend',
-    ),
+    fact(volume, 'spec.csi.volumeHandle', volume.csi?.handle ?? volume.source, {
+      en: 'attached where it is needed; look at this volume in the backend',
+      zh: '已挂接到需要它的节点；请在存储后端查看这个卷',
+    }),
   ];
 }
 
 function manualFor(volume: Volume, mounts: readonly StalledMount[]): readonly ManualStep[] {
+  const node = mounts[0]?.node.name ?? { en: 'the node', zh: '该节点' };
   return [
     {
-      says: `Take a snapshot or a copy of ${volume.csi?.handle ?? volume.name} in the storage backend before anybody tries to repair it.`,
+      says: {
+        en: en`Take a snapshot or a copy of ${volume.csi?.handle ?? volume.name} in the storage backend before anybody tries to repair it.`,
+        zh: zh`在任何人尝试修复之前，请先在存储后端为 ${volume.csi?.handle ?? volume.name} 创建快照或副本。`,
+      },
     },
     {
-      says: `Look at the state of the disk or datastore in the backend, and at the kernel log of ${mounts[0]?.node.name ?? 'the node'} for I/O errors.`,
+      says: {
+        en: en`Look at the state of the disk or datastore in the backend, and at the kernel log of ${node} for I/O errors.`,
+        zh: zh`请在存储后端查看磁盘或数据存储的状态，并在 ${node} 的内核日志中查找 I/O 错误。`,
+      },
     },
     {
-      says: 'Stop the workload, and let a person check the copy. Restore a backup if the copy cannot be mended. Do not reformat, and do not send the pod to further nodes.',
+      says: {
+        en: 'Stop the workload, and let a person check the copy. Restore a backup if the copy cannot be mended. Do not reformat, and do not send the pod to further nodes.',
+        zh: '请停止工作负载，并由专人检查副本。如果副本无法修复，请从备份恢复。不要重新格式化，也不要把 Pod 移到更多节点上。',
+      },
     },
   ];
 }

@@ -1,5 +1,5 @@
 import { sufferers } from '../domain/attachment.ts';
-import { shellWord, some } from '../domain/claim.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, type ManualStep } from '../domain/fault.ts';
 import {
@@ -13,12 +13,13 @@ import {
 import type { MissingObject } from '../domain/mount-text.ts';
 import type { Ref } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 
 interface Facts {
   readonly kind: string;
   readonly name: string;
   readonly pods: readonly string[];
-  readonly waited: string;
+  readonly waited: Text;
   readonly isOfVolume: boolean;
   readonly readyVolumes: readonly string[];
 }
@@ -35,14 +36,32 @@ export const mountFailedObjectMissing = defineFault<'mount-failed-object-missing
   uses: ['events'],
   words: {
     summary: (f) =>
-      `${some(f.pods, 'Pod')} cannot start: ${f.kind} ${f.name} does not exist, and ${f.isOfVolume ? 'the driver needs it to mount the volume' : 'it is one of the volumes of the pod'}.`,
-    explanation: (f) => {
-      const storage =
+      f.isOfVolume
+        ? {
+            en: en`${named(f.pods, 'Pod')} cannot start: ${f.kind} ${f.name} does not exist, and the driver needs it to mount the volume.`,
+            zh: zh`${named(f.pods, 'Pod')} 无法启动：${f.kind} ${f.name} 不存在，而驱动需要它才能挂载卷。`,
+          }
+        : {
+            en: en`${named(f.pods, 'Pod')} cannot start: ${f.kind} ${f.name} does not exist, and it is one of the volumes of the pod.`,
+            zh: zh`${named(f.pods, 'Pod')} 无法启动：${f.kind} ${f.name} 不存在，而它是该 Pod 的卷之一。`,
+          },
+    explanation: (f) =>
+      sentences(
+        {
+          en: en`Kubelet has tried for ${f.waited} and starts no container before all volumes are mounted.`,
+          zh: zh`kubelet 已尝试了 ${f.waited}，在所有卷都挂载之前，它不会启动任何容器。`,
+        },
         f.readyVolumes.length > 0
-          ? ` The storage is not to blame: ${some(f.readyVolumes, 'volume')} ${f.readyVolumes.length === 1 ? 'is' : 'are'} there.`
-          : '';
-      return `Kubelet has tried for ${f.waited} and starts no container before all volumes are mounted.${storage} As soon as the object exists, the pod starts by itself.`;
-    },
+          ? {
+              en: en`The storage is not to blame: ${named(f.readyVolumes, 'volume')} ${plural(f.readyVolumes.length, 'is', 'are')} there.`,
+              zh: zh`问题不在存储：${named(f.readyVolumes, 'volume')} 已就位。`,
+            }
+          : undefined,
+        {
+          en: 'As soon as the object exists, the pod starts by itself.',
+          zh: '一旦有了这个对象，Pod 就会自行启动。',
+        },
+      ),
   },
   doc: {
     meaning:
@@ -97,7 +116,7 @@ function toFinding(first: StalledMount, mounts: readonly StalledMount[], cluster
       kind: missing.kind,
       name: `${missing.namespace ?? ''}/${missing.name}`,
       pods: pods.map((pod) => pod.name),
-      waited: longestWait(mounts).en,
+      waited: longestWait(mounts),
       isOfVolume: first.volume !== undefined,
       readyVolumes: first.volume === undefined ? cluster.volumesOfPod(first.pod).map((volume) => volume.name) : [],
     },
@@ -108,7 +127,10 @@ function toFinding(first: StalledMount, mounts: readonly StalledMount[], cluster
 
 function evidenceOf(mounts: readonly StalledMount[], missing: Ref): readonly Evidence[] {
   return [
-    absent(missing, 'kubelet could not find it; the bot itself reads no Secrets and no ConfigMaps'),
+    absent(missing, {
+      en: 'kubelet could not find it; the bot itself reads no Secrets and no ConfigMaps',
+      zh: 'kubelet 找不到它；机器人自己不读取任何 Secret 和 ConfigMap',
+    }),
     ...mountEvidence(mounts),
   ];
 }
@@ -117,9 +139,17 @@ function manualFor(missing: Ref): readonly ManualStep[] {
   const where = missing.namespace === null ? '' : ` -n ${shellWord(missing.namespace)}`;
   return [
     {
-      says: `See whether ${missing.kind} ${missing.name} exists there, perhaps under another name.`,
+      says: {
+        en: en`See whether ${missing.kind} ${missing.name} exists there, perhaps under another name.`,
+        zh: zh`请查看那里有没有 ${missing.kind} ${missing.name}，也许用的是另一个名称。`,
+      },
       command: `kubectl get ${missing.kind.toLowerCase()}s${where} -o name`,
     },
-    { says: 'Make it again from where it came from, or mend the name that asks for it. An empty one does not help.' },
+    {
+      says: {
+        en: 'Make it again from where it came from, or mend the name that asks for it. An empty one does not help.',
+        zh: '请按它原来的来源重新创建，或者改正引用它的名称。空的对象没有用。',
+      },
+    },
   ];
 }

@@ -1,5 +1,5 @@
 import { sufferers } from '../domain/attachment.ts';
-import { shellWord, some } from '../domain/claim.ts';
+import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import {
@@ -15,6 +15,7 @@ import { optionsIn } from '../domain/mount-text.ts';
 import type { Volume } from '../domain/objects.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
+import { en, enumerated, named, plural, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { deletePod } from '../remediations/delete-pod.ts';
 import { patchMountOptions } from '../remediations/patch-mount-options.ts';
@@ -24,7 +25,7 @@ interface Facts {
   readonly options: readonly string[];
   readonly bad: readonly string[];
   readonly pods: readonly string[];
-  readonly waited: string;
+  readonly waited: Text;
   readonly isMended: boolean;
 }
 
@@ -42,14 +43,32 @@ export const mountFailedOption = defineFault<'mount-failed-option', Facts>({
   needs: readForMounts,
   uses: ['events'],
   words: {
-    summary: (f) =>
-      f.isMended
-        ? `Volume ${f.volume} no longer has the mount option that was refused; ${some(f.pods, 'pod')} still ${f.pods.length === 1 ? 'waits' : 'wait'}.`
-        : `Volume ${f.volume} cannot be mounted: ${f.bad.length > 0 ? `the mount option ${f.bad.join(', ')} is refused` : `one of its mount options (${f.options.join(', ')}) is refused`}.`,
+    summary: (f) => {
+      if (f.isMended)
+        return {
+          en: en`Volume ${f.volume} no longer has the mount option that was refused; ${named(f.pods, 'pod')} still ${plural(f.pods.length, 'waits', 'wait')}.`,
+          zh: zh`卷 ${f.volume} 已经没有被拒绝的那个挂载选项；${named(f.pods, 'pod')} 仍在等待。`,
+        };
+      return f.bad.length > 0
+        ? {
+            en: en`Volume ${f.volume} cannot be mounted: the mount option ${all(f.bad)} is refused.`,
+            zh: zh`卷 ${f.volume} 无法挂载：挂载选项 ${all(f.bad)} 被拒绝。`,
+          }
+        : {
+            en: en`Volume ${f.volume} cannot be mounted: one of its mount options (${all(f.options)}) is refused.`,
+            zh: zh`卷 ${f.volume} 无法挂载：它的挂载选项（${all(f.options)}）中有一个被拒绝。`,
+          };
+    },
     explanation: (f) =>
       f.isMended
-        ? `Since then no error has been written. Kubelet may still use the options with which it began; a new pod takes the new ones.`
-        : `The volume is attached, and ${some(f.pods, 'pod')} ${f.pods.length === 1 ? 'has' : 'have'} waited ${f.waited}. The options come from the StorageClass at the time when the volume was made, so every volume of that class has them; changing the class does not change the volumes there are.`,
+        ? {
+            en: 'Since then no error has been written. Kubelet may still use the options with which it began; a new pod takes the new ones.',
+            zh: '从那以后没有再写入任何错误。kubelet 可能仍在使用最初的选项；新的 Pod 会使用新的选项。',
+          }
+        : {
+            en: en`The volume is attached, and ${named(f.pods, 'pod')} ${plural(f.pods.length, 'has', 'have')} waited ${f.waited}. The options come from the StorageClass at the time when the volume was made, so every volume of that class has them; changing the class does not change the volumes there are.`,
+            zh: zh`卷已挂接，${named(f.pods, 'pod')} 已等待 ${f.waited}。这些选项来自创建卷时的存储类，因此该存储类的每个卷都带有这些选项；修改存储类不会改变已有的卷。`,
+          },
   },
   doc: {
     meaning:
@@ -86,7 +105,7 @@ function toFinding(volume: Volume, mounts: readonly StalledMount[], cluster: Clu
       options: volume.mountOptions,
       bad,
       pods: pods.map((pod) => pod.name),
-      waited: longestWait(mounts).en,
+      waited: longestWait(mounts),
       isMended,
     },
     evidence: evidenceOf(volume, mounts),
@@ -117,8 +136,18 @@ function deletions(mounts: readonly StalledMount[]): readonly OfferDraft[] {
 function evidenceOf(volume: Volume, mounts: readonly StalledMount[]): readonly Evidence[] {
   const fsType = volume.csi?.fsType;
   return [
-    fact(volume, 'spec.mountOptions', [...volume.mountOptions], 'what kubelet hands to the mount of this volume'),
-    ...(fsType ? [fact(volume, 'spec.csi.fsType', fsType, 'the file system that must take the options')] : []),
+    fact(volume, 'spec.mountOptions', [...volume.mountOptions], {
+      en: 'what kubelet hands to the mount of this volume',
+      zh: 'kubelet 挂载这个卷时传入的选项',
+    }),
+    ...(fsType
+      ? [
+          fact(volume, 'spec.csi.fsType', fsType, {
+            en: 'the file system that must take the options',
+            zh: '必须支持这些选项的文件系统',
+          }),
+        ]
+      : []),
     ...mountEvidence(mounts),
   ];
 }
@@ -126,11 +155,27 @@ function evidenceOf(volume: Volume, mounts: readonly StalledMount[]): readonly E
 function manualFor(volume: Volume, bad: readonly string[]): readonly ManualStep[] {
   return [
     {
-      says: `Compare the mount options of ${volume.name} with what the file system of its nodes takes${bad.length > 0 ? `; ${bad.join(', ')} is the one in question` : ''}.`,
+      says:
+        bad.length > 0
+          ? {
+              en: en`Compare the mount options of ${volume.name} with what the file system of its nodes takes; ${all(bad)} is the one in question.`,
+              zh: zh`请将 ${volume.name} 的挂载选项与其节点上的文件系统所支持的选项进行对照；有疑问的是 ${all(bad)}。`,
+            }
+          : {
+              en: en`Compare the mount options of ${volume.name} with what the file system of its nodes takes.`,
+              zh: zh`请将 ${volume.name} 的挂载选项与其节点上的文件系统所支持的选项进行对照。`,
+            },
       command: `kubectl get pv ${shellWord(volume.name)} -o jsonpath='{.spec.mountOptions}'`,
     },
     {
-      says: `Correct the class ${volume.className === '' ? 'or manifest' : volume.className} that volumes are made from: mountOptions of a class can be changed, and count for new volumes only.`,
+      says: {
+        en: en`Correct the class ${volume.className || 'or manifest'} that volumes are made from: mountOptions of a class can be changed, and count for new volumes only.`,
+        zh: zh`请改正用来创建卷的存储类 ${volume.className || { en: '', zh: '或清单' }}：存储类的 mountOptions 可以修改，但只对新的卷生效。`,
+      },
     },
   ];
+}
+
+function all(options: readonly string[]): Text {
+  return enumerated(options, options.length);
 }

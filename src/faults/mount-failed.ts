@@ -1,22 +1,22 @@
-import { few, sufferers } from '../domain/attachment.ts';
-import { shellWord, some, waitByHand } from '../domain/claim.ts';
+import { few, quoted, sufferers } from '../domain/attachment.ts';
+import { shellWord, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { isStuck, MOUNT_GRACE_MS, readForMounts, refsOf, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
 import { asSentence } from '../domain/mount-text.ts';
 import type { Ref } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration } from '../domain/time.ts';
+import { duration, en, enumerated, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 
 type Reason = 'permission' | 'fs-type' | 'unknown';
 
 interface Facts {
   readonly volumes: readonly string[];
-  readonly node: string;
+  readonly nodes: readonly string[];
   readonly pods: readonly string[];
   readonly reason: Reason;
   readonly said: string | undefined;
-  readonly waited: string;
+  readonly waited: Text;
   readonly isProgress: boolean;
 }
 
@@ -33,18 +33,55 @@ export const mountFailed = defineFault<'mount-failed', Facts>({
   words: {
     summary: (f) =>
       f.isProgress
-        ? `${thing(f)} could not be mounted on ${f.node} at the first attempts.`
-        : `${thing(f)} cannot be mounted on ${f.node}; ${some(f.pods, 'pod')} ${f.pods.length === 1 ? 'has' : 'have'} waited ${f.waited}.`,
+        ? {
+            en: en`${thing(f)} could not be mounted on ${nodesOf(f)} at the first attempts.`,
+            zh: zh`最初几次尝试未能在 ${nodesOf(f)} 上挂载${thing(f)}。`,
+          }
+        : {
+            en: en`${thing(f)} cannot be mounted on ${nodesOf(f)}; ${named(f.pods, 'pod')} ${plural(f.pods.length, 'has', 'have')} waited ${f.waited}.`,
+            zh: zh`${thing(f)} 无法在 ${nodesOf(f)} 上挂载；${named(f.pods, 'pod')} 已等待 ${f.waited}。`,
+          },
     explanation: (f) => {
-      const said = f.said === undefined ? '' : ` Kubelet says: ${f.said}`;
-      if (f.isProgress) return `Kubelet tries again; the first attempts after an attach often fail.${said}`;
+      const said =
+        f.said === undefined
+          ? undefined
+          : { en: en`Kubelet says: ${asSentence(f.said)}`, zh: zh`kubelet 的报告：“${f.said}”。` };
+      if (f.isProgress)
+        return sentences(
+          {
+            en: 'Kubelet tries again; the first attempts after an attach often fail.',
+            zh: 'kubelet 会重试；挂接之后的最初几次尝试经常失败。',
+          },
+          said,
+        );
       switch (f.reason) {
         case 'permission':
-          return `What is attached may not be mounted: an export, an account or the file system itself refuses this node or this user.${said}`;
+          return sentences(
+            {
+              en: 'What is attached may not be mounted: an export, an account or the file system itself refuses this node or this user.',
+              zh: '卷已就位，但不允许挂载：导出、账号或文件系统本身拒绝了这个节点或这个用户。',
+            },
+            said,
+          );
         case 'fs-type':
-          return `On the volume stands another file system than the one that was asked for. Nothing is damaged; formatting would destroy what is there.${said}`;
+          return sentences(
+            {
+              en: 'On the volume stands another file system than the one that was asked for. Nothing is damaged; formatting would destroy what is there.',
+              zh: '卷上的文件系统与所请求的不同。没有任何损坏；格式化会毁掉卷上的数据。',
+            },
+            said,
+          );
         case 'unknown':
-          return `All that comes before the mount is done: the claim is bound, the volume attached where it must be, the driver registered.${said || ' Kubelet has left no error that tells why; errors expire after an hour. Its log on the node does.'}`;
+          return sentences(
+            {
+              en: 'All that comes before the mount is done: the claim is bound, the volume attached where it must be, the driver registered.',
+              zh: '挂载之前的步骤都已完成：申领已绑定，需要挂接的卷已挂接，驱动已注册。',
+            },
+            said ?? {
+              en: 'Kubelet has left no error that tells why; errors expire after an hour. Its log on the node does.',
+              zh: 'kubelet 没有留下能说明原因的错误；错误只保留一小时。原因要看节点上的 kubelet 日志。',
+            },
+          );
       }
     },
   },
@@ -113,10 +150,10 @@ function toFinding(first: StalledMount, mounts: readonly StalledMount[], cluster
     reason,
     facts: {
       volumes: [...new Set(mounts.flatMap(({ volume }) => volume?.name ?? []))],
-      node: [...new Set(mounts.map(({ node }) => node.name))].slice(0, 3).join(', '),
+      nodes: [...new Set(mounts.map(({ node }) => node.name))],
       pods: pods.map((pod) => pod.name),
       reason,
-      said: error && asSentence(error.message),
+      said: error && quoted(error.message),
       waited: duration(longest),
       isProgress,
     },
@@ -134,20 +171,31 @@ function rivalsOf({ pod, claim }: StalledMount, cluster: Cluster): readonly Ref[
 
 function evidenceOf(mounts: readonly StalledMount[]): readonly Evidence[] {
   return few(mounts).flatMap(({ pod, node, volume, error, waitedMs }) => [
-    fact(pod, 'status.phase', pod.phase, `has waited ${duration(waitedMs)} on ${node.name} for the mount`),
+    fact(pod, 'status.phase', pod.phase, {
+      en: en`has waited ${duration(waitedMs)} on ${node.name} for the mount`,
+      zh: zh`已在 ${node.name} 上等待挂载 ${duration(waitedMs)}`,
+    }),
     ...(volume
       ? [
-          fact(
-            volume,
-            'spec.csi.driver',
-            volume.csi?.driver ?? volume.source,
-            'attached where it must be, and the driver is there',
-          ),
+          fact(volume, 'spec.csi.driver', volume.csi?.driver ?? volume.source, {
+            en: 'attached where it must be, and the driver is there',
+            zh: '需要挂接的已挂接，驱动也在',
+          }),
         ]
       : []),
     ...(error
-      ? [fact(error.event, 'message', error.message, 'the first error that kubelet still tells')]
-      : [fact(pod, 'events', 0, 'kubelet has left no error that tells why; that proves nothing')]),
+      ? [
+          fact(error.event, 'message', error.message, {
+            en: 'the first error that kubelet still tells',
+            zh: 'kubelet 仍在报告的第一个错误',
+          }),
+        ]
+      : [
+          fact(pod, 'events', 0, {
+            en: 'kubelet has left no error that tells why; that proves nothing',
+            zh: 'kubelet 没有留下能说明原因的错误；这不能证明任何事',
+          }),
+        ]),
   ]);
 }
 
@@ -155,16 +203,34 @@ function manualFor({ pod, node, volume }: StalledMount): readonly ManualStep[] {
   const driver = volume?.csi?.driver;
   return [
     {
-      says: 'Read the events of the pod, the first error of the series and not the last.',
+      says: {
+        en: 'Read the events of the pod, the first error of the series and not the last.',
+        zh: '请查看该 Pod 的事件：看这一系列错误中的第一个，而不是最后一个。',
+      },
       command: `kubectl -n ${shellWord(pod.namespace ?? '')} get events --field-selector involvedObject.name=${shellWord(pod.name)} --sort-by=.firstTimestamp`,
     },
     {
-      says: `Read the log of kubelet on ${node.name}${driver === undefined ? '' : `, and of the node plugin of ${driver} there`}.`,
+      says:
+        driver === undefined
+          ? {
+              en: en`Read the log of kubelet on ${node.name}.`,
+              zh: zh`请查看 ${node.name} 上 kubelet 的日志。`,
+            }
+          : {
+              en: en`Read the log of kubelet on ${node.name}, and of the node plugin of ${driver} there.`,
+              zh: zh`请查看 ${node.name} 上 kubelet 的日志，以及那里 ${driver} 的节点插件的日志。`,
+            },
       command: `kubectl get pods -A -o wide --field-selector spec.nodeName=${shellWord(node.name)}`,
     },
   ];
 }
 
-function thing(f: Facts): string {
-  return f.volumes.length > 0 ? some(f.volumes, 'Volume') : `A volume of ${some(f.pods, 'pod')}`;
+function thing(f: Facts): Text {
+  if (f.volumes.length > 0) return named(f.volumes, 'Volume');
+  const pods = named(f.pods, 'pod');
+  return { en: en`A volume of ${pods}`, zh: zh`${pods} 的一个卷` };
+}
+
+function nodesOf({ nodes }: Facts): Text {
+  return enumerated(nodes, 3);
 }

@@ -50,18 +50,7 @@ function namesIn(value: unknown): ReadonlySet<string> {
 }
 
 /** What still speaks English alone; it gets shorter, never longer. */
-const englishAlone: readonly string[] = [
-  'control-plane-unhealthy',
-  'csi-controller-down',
-  'detach-failed',
-  'driver-missing-on-node',
-  'driver-not-installed',
-  'mount-failed-duplicate-uuid',
-  'mount-failed-filesystem',
-  'mount-failed-object-missing',
-  'mount-failed-option',
-  'mount-failed',
-];
+const englishAlone: readonly string[] = [];
 
 /** A file that speaks Chinese at all speaks it everywhere; how a fault is prevented is said in both from the start. */
 function speaksChinese(path: string): boolean {
