@@ -12,14 +12,15 @@ import { type Intake, whisper } from './tell.ts';
  */
 export async function decide({ id, request }: Intake<'vote'>, deps: Deps, signal: AbortSignal): Promise<void> {
   const plan = await deps.store.findPlan(request.plan);
-  const refusal = plan
-    ? await whyRefused(plan, request, deps, signal)
-    : ({ en: 'This plan is not known here.', zh: '这里没有这个计划。' } as const);
-  if (!plan || refusal !== undefined) {
-    const says = refusal ?? '';
-    if (plan) await deps.store.refuseVote({ inboxId: id, plan: plan.id, user: request.user, says });
-    else await deps.store.finishRequest(id);
+  if (!plan) {
+    await deps.store.finishRequest(id);
+    const says = { en: 'This plan is not known here.', zh: '这里没有这个计划。' };
     return whisper(deps, await listenerOf(request, plan, deps), says, signal);
+  }
+  const refusal = await whyRefused(plan, request, deps, signal);
+  if (refusal !== undefined) {
+    await deps.store.refuseVote({ inboxId: id, plan: plan.id, user: request.user, says: refusal });
+    return whisper(deps, await listenerOf(request, plan, deps), refusal, signal);
   }
   const outcome = await deps.store.castVote({
     inboxId: id,
@@ -48,7 +49,11 @@ async function whyRefused(
     deps.chat.personNow(request.user, signal),
     deps.chat.identity(signal),
   ]);
-  if ('unreadable' in person) throw new Transient(`could not read who ${request.user} is: ${person.unreadable}`);
+  if ('unreadable' in person)
+    throw new Transient({
+      en: en`could not read who ${request.user} is: ${person.unreadable}`,
+      zh: zh`无法确认 ${request.user} 是谁：${person.unreadable}`,
+    });
   const mayNot = whyNotEligible(person, teamId);
   if (mayNot !== undefined) return mayNot;
   if (request.digest !== null && request.digest !== plan.digest)

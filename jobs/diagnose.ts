@@ -9,7 +9,7 @@ import { quietUntil } from '../src/domain/quiet-hours.ts';
 import type { Report } from '../src/domain/report.ts';
 import { findResourceOfKind } from '../src/domain/resources.ts';
 import { describeScope, type ScopeRef } from '../src/domain/scope.ts';
-import { en, type Sentence, sentences, type Text, textIn, zh } from '../src/domain/text.ts';
+import { en, sentences, type Text, textIn, verbatim, zh } from '../src/domain/text.ts';
 import type { NewPlan } from '../src/ports.ts';
 
 /** Nobody asks again for what nobody asked for. */
@@ -85,7 +85,7 @@ function chainsOf(report: Report, cluster: Cluster, deps: Deps): readonly Findin
 
 async function giveUp(
   incident: Incident,
-  problem: Sentence,
+  problem: Text,
   deps: Deps,
   options: { readonly recheckSeconds?: number; readonly isOver?: boolean } = {},
 ): Promise<void> {
@@ -107,7 +107,7 @@ function plansOf(incident: Incident, report: Report, deps: Deps): readonly NewPl
         offer,
         title:
           deps.catalogue.remediations.find(({ id }) => id === offer.remediation)?.title(offer.params) ??
-          offer.remediation,
+          verbatim(offer.remediation),
         clusterUid: uid,
         requester: incident.requester,
       })),

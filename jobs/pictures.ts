@@ -24,7 +24,7 @@ export interface ThreadPictures {
 }
 
 /** Looks up which pictures of an incident were uploaded before, by this process or another. */
-export async function findPictures(incident: Incident, deps: PictureDeps): Promise<ThreadPictures> {
+export async function findPictures(incident: Incident<unknown>, deps: PictureDeps): Promise<ThreadPictures> {
   const chains = isOver(incident.state) ? [] : incident.chains;
   const files = await deps.store.findPictures(chains.map(({ chain }) => keyOf(chain)));
   const known = new Map<string, Picture>();

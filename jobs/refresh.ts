@@ -249,7 +249,10 @@ async function takeTurn(
     const waitMs = await deps.store.takeTurn(incident.id, deps.settings.incidentChannel ?? incident.channel, kind);
     if (waitMs === 0) return;
     if (waitMs > WORTH_WAITING_MS)
-      throw new Transient('the channel takes its next message later', { retryAfterMs: waitMs });
+      throw new Transient(
+        { en: 'the channel takes its next message later', zh: '该频道稍后才能接收下一条消息' },
+        { retryAfterMs: waitMs },
+      );
     await deps.sleep(waitMs, signal);
   }
 }

@@ -2,7 +2,7 @@ import type { Deps } from '../src/deps.ts';
 import { languageOf } from '../src/domain/approval.ts';
 import { Refused, Transient, Uncertain } from '../src/domain/errors.ts';
 import type { Request } from '../src/domain/inbox.ts';
-import { en, type Language, type Sentence, type Text, textIn, zh } from '../src/domain/text.ts';
+import { en, type Language, type Text, textIn, zh } from '../src/domain/text.ts';
 import type { Locale } from '../src/locales/en.ts';
 import { locales } from '../src/locales/index.ts';
 import type { Chat, Log, Store } from '../src/ports.ts';
@@ -24,7 +24,7 @@ interface Listener {
 export function whisper(
   deps: Pick<Deps, 'chat' | 'log' | 'settings'>,
   to: Listener,
-  text: Sentence,
+  text: Text,
   signal: AbortSignal,
 ): Promise<void> {
   return tell(deps, to, (t) => sentenceAnswer(textIn(text, t.language), t), signal);
@@ -79,7 +79,7 @@ export async function tellChannelTrouble(
   deps: TroubleDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const why: Sentence = troubleWords[code] ?? code;
+  const why = troubleWords[code] ?? { en: code, zh: zh`Slack 的答复是 ${code}` };
   const says = textIn(why, 'en');
   const { isNew } = await deps.store.noteChannelTrouble(channel, says);
   if (!isNew) return;

@@ -9,7 +9,7 @@ import { type OfferDraft, type Remediation, safetyRank } from './domain/remediat
 import { digestOf, type Finding, type Offer, type ReadCost, type Report } from './domain/report.ts';
 import { type ResourceName, resources } from './domain/resources.ts';
 import { buildScope, type Scope, type ScopeRef } from './domain/scope.ts';
-import { duration, en, type Sentence, type Text, zh } from './domain/text.ts';
+import { duration, en, type Text, zh } from './domain/text.ts';
 import { minutes } from './domain/time.ts';
 import { type PlannedWrite, toPlanned } from './domain/write.ts';
 
@@ -24,7 +24,7 @@ const MOST_OFFERS_OF_ONE_REMEDIATION = 3;
 
 interface Unknown {
   readonly fault: string;
-  readonly reason: Sentence;
+  readonly reason: Text;
 }
 
 interface Draft extends FindingDraft<unknown>, Sentences {

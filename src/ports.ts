@@ -16,7 +16,7 @@ import type { Plan, StepState, Vote } from './domain/plan.ts';
 import type { Offer, ReadCost, Report } from './domain/report.ts';
 import type { ResourceName } from './domain/resources.ts';
 import type { ScopeRef } from './domain/scope.ts';
-import type { Language, Sentence } from './domain/text.ts';
+import type { Language, Text } from './domain/text.ts';
 import type { Write } from './domain/write.ts';
 
 /** Milliseconds since 1970. For evidence and sentences; what decides in the database uses the database's clock. */
@@ -75,8 +75,8 @@ export interface ClusterReader {
  */
 export type WriteResult =
   | { readonly kind: 'applied'; readonly object: JsonObject | undefined }
-  | { readonly kind: 'conflict' | 'invalid' | 'notFound' | 'forbidden'; readonly says: string }
-  | { readonly kind: 'unknown'; readonly says: string };
+  | { readonly kind: 'conflict' | 'invalid' | 'notFound' | 'forbidden'; readonly says: Text }
+  | { readonly kind: 'unknown'; readonly says: Text };
 
 /** The only way by which a cluster is changed; only the machine in `remediate.ts` calls it. */
 export interface ClusterWriter {
@@ -205,7 +205,7 @@ export interface NewPlan {
   readonly finding: string;
   readonly fault: string;
   readonly offer: Offer;
-  readonly title: Sentence;
+  readonly title: Text;
   readonly clusterUid: string;
   readonly requester: string | null;
 }
@@ -215,7 +215,7 @@ export type VoteOutcome =
   | { readonly kind: 'quorum'; readonly plan: Plan }
   | { readonly kind: 'rejected'; readonly plan: Plan }
   /** Said to the voter alone; nothing was recorded as a vote. */
-  | { readonly kind: 'refused'; readonly says: Sentence };
+  | { readonly kind: 'refused'; readonly says: Text };
 
 /** What a claim of a plan hands to the one process that may carry it out. */
 export interface Claim {
@@ -353,7 +353,7 @@ export interface Store {
    */
   recordProblem(
     incident: string,
-    problem: Sentence,
+    problem: Text,
     options?: { readonly recheckSeconds?: number; readonly isOver?: boolean },
   ): Promise<void>;
   /** `channel` is the id that Slack gave for the name that was configured. */
@@ -377,10 +377,10 @@ export interface Store {
     readonly inboxId: string;
     readonly plan: string;
     readonly user: string;
-    readonly says: Sentence;
+    readonly says: Text;
   }): Promise<void>;
   /** Ends a plan that nobody has begun (`EXPIRED`, `REJECTED` for lost eligibility, `SUPERSEDED` for drift, `CANCELLED`). */
-  endUnbegun(plan: string, to: 'EXPIRED' | 'REJECTED' | 'SUPERSEDED' | 'CANCELLED', says: Sentence): Promise<void>;
+  endUnbegun(plan: string, to: 'EXPIRED' | 'REJECTED' | 'SUPERSEDED' | 'CANCELLED', says: Text): Promise<void>;
   /** Expires every plan whose time is over; returns how many. */
   expireDue(): Promise<number>;
 
@@ -399,7 +399,7 @@ export interface Store {
     step: number,
     input: {
       readonly state: StepState;
-      readonly result: Sentence;
+      readonly result: Text;
       readonly after: JsonObject | null;
       readonly leaseMs: number;
     },
@@ -410,7 +410,7 @@ export interface Store {
   finish(
     fence: Fence,
     to: 'SUCCEEDED' | 'FAILED' | 'NEEDS_ATTENTION' | 'HALTED' | 'SUPERSEDED',
-    says: Sentence,
+    says: Text,
   ): Promise<void>;
   /** Gives the lease back without a change of state, so that the sweep tries again soon. */
   release(fence: Fence): Promise<void>;

@@ -6,7 +6,7 @@ import type { JsonObject } from './domain/objects.ts';
 import type { Plan, Step } from './domain/plan.ts';
 import type { Remediation } from './domain/remediation.ts';
 import { digestOf } from './domain/report.ts';
-import { clauses, en, type Sentence, type Text, textIn, zh } from './domain/text.ts';
+import { clauses, en, type Text, textIn, zh } from './domain/text.ts';
 import { effectOf, fromPlanned, toPlanned, type Write } from './domain/write.ts';
 import { type FaultHook, noFaults } from './fault-points.ts';
 import type {
@@ -187,7 +187,7 @@ async function checkCluster(run: Run): Promise<void> {
 /** Plans anew from the live cluster: what was approved must be exactly what would be planned now. */
 async function isStillThePlan(run: Run): Promise<boolean> {
   const { plan, remediation } = run;
-  let reasons: readonly Sentence[];
+  let reasons: readonly Text[];
   try {
     const cluster = await readCluster(run);
     reasons = remediation.preflight(plan.params, cluster);
@@ -232,7 +232,7 @@ async function mayDoAll(run: Run): Promise<boolean> {
     const write = fromPlanned(step.write);
     const auditId = uuidv5(`${run.plan.id}/${step.no}/${run.claim.epoch}/right`, AUDIT_NAMESPACE);
     const result = await writerFor(write, run).write(write, { auditId, dryRun: true }, run.signal);
-    if (result.kind !== 'forbidden' || !LACKS_RIGHT.test(result.says)) continue;
+    if (result.kind !== 'forbidden' || !LACKS_RIGHT.test(result.says.en)) continue;
     await finishUntouched(run, {
       en: en`step ${step.no} would be forbidden: ${result.says}`,
       zh: zh`步骤 ${step.no} 会被禁止：${result.says}`,
@@ -379,7 +379,7 @@ async function dryRun(step: Step, write: Write, run: Run): Promise<Text | undefi
     case 'notFound':
     case 'forbidden':
       // A webhook with side effects cannot be dry-run; that says nothing about the write itself.
-      return result.says.includes('does not support dry run')
+      return result.says.en.includes('does not support dry run')
         ? undefined
         : {
             en: en`the API server would refuse it: ${result.says}`,
@@ -419,7 +419,7 @@ async function outcome(
   run: Run,
   step: number,
   state: 'DONE' | 'NOOP' | 'REFUSED' | 'UNKNOWN',
-  result: Sentence,
+  result: Text,
   after: JsonObject | undefined,
 ) {
   await run.deps.store.outcome(run.fence, step, {
@@ -447,7 +447,7 @@ async function endWithoutTarget(step: Step, write: Write, wasSent: boolean, run:
 }
 
 /** A definite no: nothing happened in this step. After a step that did happen, a person must look at what is left. */
-async function endRefused(step: Step, says: Sentence, run: Run): Promise<boolean> {
+async function endRefused(step: Step, says: Text, run: Run): Promise<boolean> {
   await outcome(run, step.no, 'REFUSED', says, undefined);
   if (step.no === 1) await finishUntouched(run, says);
   else
@@ -459,7 +459,7 @@ async function endRefused(step: Step, says: Sentence, run: Run): Promise<boolean
 }
 
 /** This plan changed nothing. When it is the rest of a halted one, its first part did, and a person must look at that. */
-async function finishUntouched(run: Run, says: Sentence): Promise<void> {
+async function finishUntouched(run: Run, says: Text): Promise<void> {
   if (run.plan.continues === null)
     await finish(run, 'FAILED', {
       en: en`Nothing was changed: ${says}.`,
@@ -543,7 +543,7 @@ async function watch(run: Run, condition: (cluster: Cluster) => Promise<boolean>
   }
 }
 
-async function finish(run: Run, to: Parameters<Store['finish']>[1], says: Sentence): Promise<void> {
+async function finish(run: Run, to: Parameters<Store['finish']>[1], says: Text): Promise<void> {
   run.fault('executor.before_finish');
   await run.deps.store.finish(run.fence, to, says);
   run.fault('executor.after_finish');

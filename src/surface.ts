@@ -7,7 +7,7 @@ import type { AlertEntry } from './domain/alert.ts';
 import type { InboxEntry, Request } from './domain/inbox.ts';
 import type { Incident } from './domain/incident.ts';
 import type { ApprovalForm, Plan } from './domain/plan.ts';
-import type { Language, Sentence } from './domain/text.ts';
+import type { Language, Text } from './domain/text.ts';
 
 export interface Surface {
   /** Commits the request, then wakes a worker. Throws when it could not be taken: then the door must say so. */
@@ -39,7 +39,7 @@ export interface Clicked {
 }
 
 export type VoteQuestion =
-  | { readonly kind: 'refused'; readonly says: Sentence }
+  | { readonly kind: 'refused'; readonly says: Text }
   | { readonly kind: 'may'; readonly plan: Plan; readonly form: ApprovalForm };
 
 /** Who did something, where. `key` identifies the delivery, so that a repeat is recognised. */
@@ -55,7 +55,7 @@ export interface Actor {
  * it, so that nothing in it can become a mention or a link.
  */
 export interface Reply {
-  readonly text: Sentence;
+  readonly text: Text;
 }
 
 /** One word after `/k8s-storage`. */
@@ -63,7 +63,7 @@ export interface Command {
   readonly word: string;
   /** As in `diagnose [KIND/NAME] [-n NAMESPACE] [--cluster NAME]`. */
   readonly usage: string;
-  readonly does: Sentence;
+  readonly does: Text;
   /** `all` are the words there are, for the one that lists them. */
   run(args: readonly string[], actor: Actor, surface: Surface, all: readonly Command[]): Promise<Reply>;
 }
@@ -77,11 +77,11 @@ export function defineCommand(command: Command): Command {
 export type Answer =
   | { readonly kind: 'done' }
   /** Told to that person alone. */
-  | { readonly kind: 'tell'; readonly text: Sentence }
+  | { readonly kind: 'tell'; readonly text: Text }
   /** Opens the form that this decision needs. */
   | { readonly kind: 'form'; readonly decision: Decision; readonly plan: Plan; readonly form: ApprovalForm }
   /** What is wrong with a submitted form, by input block; the form stays open. */
-  | { readonly kind: 'wrong'; readonly errors: Readonly<Record<string, Sentence>> }
+  | { readonly kind: 'wrong'; readonly errors: Readonly<Record<string, Text>> }
   /** Shows the app's Home tab to that person. */
   | { readonly kind: 'home'; readonly clusters: readonly string[] };
 

@@ -156,7 +156,7 @@ function clustersOf(config: Config, overrides: Overrides): ReadonlyMap<string, C
   const contexts = kube.clusters.length > 0 ? kube.clusters : kube.context === undefined ? [] : [kube.context];
   const read: KubeSettings = { kubeconfig: kube.config, home: homedir(), allowedPlugins: [] };
   if (config.role === 'web') {
-    const never = () => Promise.reject(new Refused('the web role reads no cluster'));
+    const never = () => Promise.reject(new Refused({ en: 'the web role reads no cluster', zh: 'web 角色不读取集群' }));
     const names = contexts.length > 0 ? contexts : ['default'];
     return new Map(
       names.map((name) => [name, { name, reader: { name, identity: never, read: never, get: never }, act: undefined }]),

@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Catalogue } from '../src/diagnose.ts';
 import { refKey } from '../src/domain/ref.ts';
-import { isTrouble, type Report } from '../src/domain/report.ts';
+import { isTrouble } from '../src/domain/report.ts';
 import type { ScopeRef } from '../src/domain/scope.ts';
+import type { SpokenReport } from '../src/domain/spoken.ts';
 import { type Case, cases, fallbacks, findCase, type KubeObject } from './support/cases.ts';
 import { diagnoseObjects, faultIds, loadCatalogue } from './support/fixture.ts';
 
@@ -15,11 +16,11 @@ beforeAll(async () => {
   catalogue = await loadCatalogue();
 });
 
-function run(one: Case, objects: readonly KubeObject[] = one.objects, scope: ScopeRef = one.scope): Report {
+function run(one: Case, objects: readonly KubeObject[] = one.objects, scope: ScopeRef = one.scope): SpokenReport {
   return diagnoseObjects(objects, scope, catalogue);
 }
 
-function runWhole(one: Case): Report {
+function runWhole(one: Case): SpokenReport {
   return run(one, one.objects, { kind: 'Cluster' });
 }
 
@@ -84,10 +85,10 @@ it.each(Object.entries(fallbacks))('%s: without events %s is told, and nothing m
   for (const offer of offersOf(report)) expect(one.offers).toContain(offer.remediation);
 });
 
-function runById(id: string): Report {
+function runById(id: string): SpokenReport {
   return run(findCase(id));
 }
 
-function offersOf(report: Report) {
+function offersOf(report: SpokenReport) {
   return report.findings.flatMap((finding) => finding.offers);
 }

@@ -9,6 +9,7 @@ import { defineRemediation, type Remediation } from '../src/domain/remediation.t
 import { exitCodeOf, isClear, type Report } from '../src/domain/report.ts';
 import type { ResourceName } from '../src/domain/resources.ts';
 import { reportIn, type SpokenReport } from '../src/domain/spoken.ts';
+import { type Text, verbatim } from '../src/domain/text.ts';
 import { deleteObject } from '../src/domain/write.ts';
 import { deleteBackendVolume } from '../src/remediations/delete-backend-volume.ts';
 import { NOW, parseScope, toCluster } from './support/fixture.ts';
@@ -39,7 +40,7 @@ function fault(
     rank,
     needs,
     uses,
-    words: { summary: () => `${id} is wrong`, explanation: () => 'because' },
+    words: { summary: () => verbatim(`${id} is wrong`), explanation: () => verbatim('because') },
     doc: { meaning: '', impact: '', diagnosis: '', mitigation: '' },
     prevention: { en: '', zh: '' },
     *detect(_cluster, _scope, before) {
@@ -65,7 +66,7 @@ const claim = missingRef('PersistentVolumeClaim', 'shop', 'c');
 const node = missingRef('Node', null, 'n');
 
 /** `fault <- fault of its cause`, in the report's order. */
-function story(report: Report): readonly string[] {
+function story(report: Report<unknown>): readonly string[] {
   const byId = new Map(report.findings.map((finding) => [finding.id, finding.fault]));
   return report.findings.map(({ fault: id, causedBy }) =>
     causedBy === null ? id : `${id} <- ${byId.get(causedBy) ?? '?'}`,
@@ -354,7 +355,7 @@ describe('an offer', () => {
   const target = z.object({ name: z.string() });
   const fake = (
     id: string,
-    more: { readonly preflight?: readonly string[]; readonly plan?: Error; readonly risk?: 'low' | 'high' } = {},
+    more: { readonly preflight?: readonly Text[]; readonly plan?: Error; readonly risk?: 'low' | 'high' } = {},
   ) =>
     defineRemediation({
       id,
@@ -364,8 +365,8 @@ describe('an offer', () => {
       touches: [],
       needs: [],
       withinSeconds: 1,
-      doc: { does: '', undo: 'none', caution: '' },
-      title: () => id,
+      doc: { does: verbatim(''), undo: verbatim('none'), caution: verbatim('') },
+      title: () => verbatim(id),
       scope: () => ({ kind: 'Cluster' }),
       plan: ({ name }) => {
         if (more.plan) throw more.plan;
@@ -399,7 +400,10 @@ describe('an offer', () => {
   });
 
   it('is not made when its own conditions refuse it, when its target is gone, or when nobody knows it', () => {
-    const refuses = [fake('held', { preflight: ['not now'] }), fake('gone', { plan: new Refused('gone') })];
+    const refuses = [
+      fake('held', { preflight: [verbatim('not now')] }),
+      fake('gone', { plan: new Refused(verbatim('gone')) }),
+    ];
     expect(offered(refuses, { offers: [draft('held'), draft('gone'), draft('unheard-of')] }).names).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Deps } from '../src/deps.ts';
 import { Transient } from '../src/domain/errors.ts';
 import type { PlanState } from '../src/domain/plan.ts';
-import { textIn } from '../src/domain/text.ts';
+import { textIn, verbatim } from '../src/domain/text.ts';
 import { createSurface } from '../src/doors.ts';
 import { noFaults } from '../src/fault-points.ts';
 import { World } from './support/execution.ts';
@@ -131,8 +131,8 @@ describe('the language of a person', () => {
 
   it.each([
     ['does not tell it', () => Promise.resolve({ id: 'U1', locale: undefined })],
-    ['cannot be read', () => Promise.resolve({ id: 'U1', unreadable: 'ratelimited' })],
-    ['fails', () => Promise.reject(new Transient('down'))],
+    ['cannot be read', () => Promise.resolve({ id: 'U1', unreadable: verbatim('ratelimited') })],
+    ['fails', () => Promise.reject(new Transient(verbatim('down')))],
     ['is slow', () => new Promise(() => {})],
   ])("is the bot's own when Slack %s, and that is asked again after a minute", async (_, answer) => {
     const { doors, asked, time } = speaking(answer);
@@ -160,12 +160,12 @@ describe('a request', () => {
   });
 
   it('is taken although the queue cannot be reached', async () => {
-    const queue = { enqueue: () => Promise.reject(new Transient('down')) } as never;
+    const queue = { enqueue: () => Promise.reject(new Transient(verbatim('down'))) } as never;
     expect(await surface({ change: { queue } }).doors.take(entry)).toEqual({ fresh: true });
   });
 
   it('is refused loudly when it could not be committed', async () => {
-    const store = { takeIn: () => Promise.reject(new Transient('database down')) } as never;
+    const store = { takeIn: () => Promise.reject(new Transient(verbatim('database down'))) } as never;
     await expect(surface({ change: { store } }).doors.take(entry)).rejects.toThrow('database down');
   });
 });

@@ -6,6 +6,7 @@ import { refKey } from '../src/domain/ref.ts';
 import { type Finding, isTrouble, type Report } from '../src/domain/report.ts';
 import type { ResourceName } from '../src/domain/resources.ts';
 import type { ScopeRef } from '../src/domain/scope.ts';
+import type { SpokenReport } from '../src/domain/spoken.ts';
 import { faults } from '../src/faults/index.ts';
 import { parseObjects, resourceOfRaw } from '../src/kube/parse.ts';
 import { remediations } from '../src/remediations/index.ts';
@@ -24,7 +25,7 @@ beforeAll(() => {
   crowd = parseObjects(bystanders(1000).map((object) => absoluteTimes(object))).objects;
 });
 
-function run(one: Case, objects: readonly KubeObject[] = one.objects, scope: ScopeRef = one.scope): Report {
+function run(one: Case, objects: readonly KubeObject[] = one.objects, scope: ScopeRef = one.scope): SpokenReport {
   return diagnoseObjects(objects, scope, catalogue);
 }
 
@@ -115,11 +116,11 @@ function together(mine: ObjectTable, others: ObjectTable): ObjectTable {
   };
 }
 
-function isCause(finding: Finding): boolean {
+function isCause(finding: Finding<unknown>): boolean {
   return isTrouble(finding) && finding.causedBy === null;
 }
 
-function keyOf({ fault, subject }: Finding): string {
+function keyOf({ fault, subject }: Finding<unknown>): string {
   return `${fault} ${refKey(subject)}`;
 }
 
@@ -127,7 +128,7 @@ function needsOf(fault: string): readonly ResourceName[] {
   return catalogue.faults.find(({ id }) => id === fault)?.needs ?? [];
 }
 
-function offersOf(report: Report): readonly string[] {
+function offersOf(report: SpokenReport): readonly string[] {
   return report.findings.flatMap(({ offers }) => offers.map(({ remediation }) => remediation));
 }
 
@@ -135,7 +136,7 @@ function offersOf(report: Report): readonly string[] {
  * What must not change: which faults, about what, with which offers, in which order. Not what is merely worth knowing:
  * whose sidecar a controller is may become unclear when there is a second driver.
  */
-function gist(report: Report) {
+function gist(report: Report<unknown>) {
   const told = report.findings.filter(({ severity }) => severity !== 'info');
   return told.map(({ fault, reason, verdict, subject, causedBy, offers }) => ({
     fault,

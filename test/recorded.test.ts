@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Catalogue } from '../src/diagnose.ts';
 import { describeRef } from '../src/domain/ref.ts';
-import type { Report } from '../src/domain/report.ts';
+import type { SpokenReport } from '../src/domain/spoken.ts';
 import { minutes } from '../src/domain/time.ts';
 import { diagnoseObjects, loadCatalogue } from './support/fixture.ts';
 import { readRecorded, recordedFiles } from './support/recorded.ts';
@@ -211,12 +211,12 @@ beforeAll(async () => {
   catalogue = await loadCatalogue();
 });
 
-function diagnoseRecorded(file: string, laterMs: number): Report {
+function diagnoseRecorded(file: string, laterMs: number): SpokenReport {
   const { objects, latest } = readRecorded(file);
   return diagnoseObjects(objects, { kind: 'Cluster' }, catalogue, { now: latest + laterMs });
 }
 
-function findingsOf(report: Report): readonly string[] {
+function findingsOf(report: SpokenReport): readonly string[] {
   return report.findings.map(
     ({ fault, reason, subject }) => `${fault}${reason ? ` (${reason})` : ''}: ${describeRef(subject)}`,
   );

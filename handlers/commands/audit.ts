@@ -1,5 +1,5 @@
 import { describeScope, scopeInWords } from '../../src/domain/scope.ts';
-import { en, type Sentence, zh } from '../../src/domain/text.ts';
+import { en, type Text, verbatim, zh } from '../../src/domain/text.ts';
 import { defineCommand, entryOf, type Reply } from '../../src/surface.ts';
 import { parseArguments } from '../arguments.ts';
 import { parseTarget } from '../target.ts';
@@ -28,7 +28,7 @@ export const audit = defineCommand({
       surface.take(entryOf(actor, { kind: 'ask', user, channel, thread, topic: 'audit', about }));
     if (given.words.length === 1 && /^inc-[A-Za-z0-9-]{1,60}$/.test(first)) {
       await ask(first);
-      return lookingUp(first);
+      return lookingUp(verbatim(first));
     }
     const target = parseTarget(given.words, given.namespace);
     if (target.kind === 'wrong') return { text: target.says };
@@ -38,7 +38,7 @@ export const audit = defineCommand({
   },
 });
 
-function lookingUp(about: Sentence): Reply {
+function lookingUp(about: Text): Reply {
   return {
     text: { en: en`Looking up the audit trail of ${about}.`, zh: zh`正在查找以下对象的审计记录：${about}。` },
   };

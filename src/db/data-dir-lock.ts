@@ -3,6 +3,7 @@ import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { Refused } from '../domain/errors.ts';
+import { en, zh } from '../domain/text.ts';
 import { isRunning, startOf } from './processes.ts';
 
 const holder = z.object({
@@ -36,13 +37,17 @@ export async function lockDataDir(dataDir: string): Promise<DataDirLock> {
     const text = await readFile(lockFile(dataDir), 'utf8').catch(() => '');
     const other = parseHolder(text);
     if (other && (await isHolding(other))) {
-      throw new Refused(
-        `DATA_DIR ${dataDir} is in use by process ${other.pid} (since ${other.since}); stop that process, or give this one another DATA_DIR`,
-      );
+      throw new Refused({
+        en: en`DATA_DIR ${dataDir} is in use by process ${String(other.pid)} (since ${other.since}); stop that process, or give this one another DATA_DIR`,
+        zh: zh`DATA_DIR ${dataDir} 正被进程 ${String(other.pid)} 使用（始于 ${other.since}）；请停止该进程，或为这个进程指定另一个 DATA_DIR`,
+      });
     }
     await removeStale(dataDir, text);
   }
-  throw new Refused(`DATA_DIR ${dataDir} could not be locked; another process is starting on it`);
+  throw new Refused({
+    en: en`DATA_DIR ${dataDir} could not be locked; another process is starting on it`,
+    zh: zh`无法锁定 DATA_DIR ${dataDir}；另一个进程正在使用它启动`,
+  });
 }
 
 /** The living holder of a data folder; undefined when nobody uses it. */

@@ -6,7 +6,8 @@ import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { z } from 'zod';
-import { Refused, Transient } from '../domain/errors.ts';
+import { messageOf, Refused, Transient } from '../domain/errors.ts';
+import { en, zh } from '../domain/text.ts';
 import type { Log } from '../ports.ts';
 import { type DataDirLock, lockDataDir, readHolder } from './data-dir-lock.ts';
 import { commandOf, isRunning, waitUntilGone } from './processes.ts';
@@ -172,9 +173,11 @@ async function run(file: string, args: readonly string[], account: Account): Pro
     child.once('close', (code, signal) => done(code === 0 ? undefined : `exit ${code ?? signal}`));
   });
   if (failed !== undefined) {
-    throw new Refused(
-      `the embedded database could not be made in DATA_DIR (${failed}): ${lastLines(says())}. Set DATA_DIR to a folder that can be written, or DATABASE_URL to a PostgreSQL server.`,
-    );
+    const lines = lastLines(says());
+    throw new Refused({
+      en: en`the embedded database could not be made in DATA_DIR (${failed}): ${lines}. Set DATA_DIR to a folder that can be written, or DATABASE_URL to a PostgreSQL server.`,
+      zh: zh`无法在 DATA_DIR 中创建内嵌数据库（${failed}）：${lines}。请将 DATA_DIR 设为可写的文件夹，或将 DATABASE_URL 设为一个 PostgreSQL 服务器。`,
+    });
   }
 }
 
@@ -195,7 +198,10 @@ async function startServer(
     const outcome = await tryStart(clusterDir, port, binaries, account, options);
     if (typeof outcome !== 'string') return { ...outcome, port };
     if (attempt < PORT_ATTEMPTS && outcome.includes('Address already in use')) continue;
-    throw new Refused(`the embedded database did not start in ${clusterDir}: ${lastLines(outcome)}`);
+    throw new Refused({
+      en: en`the embedded database did not start in ${clusterDir}: ${lastLines(outcome)}`,
+      zh: zh`内嵌数据库未能在 ${clusterDir} 中启动：${lastLines(outcome)}`,
+    });
   }
 }
 
@@ -311,7 +317,10 @@ async function stopOrphan(clusterDir: string, log: Log): Promise<void> {
     process.kill(pid, 'SIGINT');
     if (!(await waitUntilGone(pid, STOP_MS))) process.kill(pid, 'SIGQUIT');
     if (!(await waitUntilGone(pid, STOP_MS)))
-      throw new Refused(`the database server ${pid} of ${clusterDir} does not stop; end it and start again`);
+      throw new Refused({
+        en: en`the database server ${String(pid)} of ${clusterDir} does not stop; end it and start again`,
+        zh: zh`${clusterDir} 的数据库服务器 ${String(pid)} 没有停止；请结束它，然后重新启动`,
+      });
   }
   await rm(file, { force: true });
 }
@@ -329,7 +338,10 @@ async function ensureDatabase(port: number, password: string): Promise<void> {
     if (found.rowCount === 0) await client.query(`create database ${DATABASE}`);
   } catch (cause) {
     throw new Transient(
-      `the embedded database does not answer: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        en: en`the embedded database does not answer: ${messageOf(cause)}`,
+        zh: zh`内嵌数据库没有答复：${messageOf(cause)}`,
+      },
       { cause },
     );
   } finally {
@@ -351,9 +363,11 @@ async function readPassword(dataDir: string): Promise<string | undefined> {
 
 async function makePassword(dataDir: string): Promise<string> {
   if (existsSync(join(dataDir, 'pg'))) {
-    throw new Refused(
-      `${join(dataDir, 'pg.password')} is missing or damaged, and without it the database in ${dataDir} cannot be opened; put it back`,
-    );
+    const file = join(dataDir, 'pg.password');
+    throw new Refused({
+      en: en`${file} is missing or damaged, and without it the database in ${dataDir} cannot be opened; put it back`,
+      zh: zh`${file} 缺失或已损坏，没有它就无法打开 ${dataDir} 中的数据库；请将它放回原处`,
+    });
   }
   const password = randomBytes(24).toString('hex');
   await writeFile(join(dataDir, 'pg.password'), `${password}\n`, { mode: 0o600 });

@@ -13,6 +13,7 @@ import {
   lockIncidents,
   lockPlan,
   movePlan,
+  noPlan,
   now,
   readLocked,
   touchThread,
@@ -62,9 +63,17 @@ export function executionOf(database: Database, fault: FaultHook): Execution {
         const plan = await underFence(tx, fence, ['EXECUTING']);
         // Read here, in the transaction that permits the write: a pause that is committed before it stops it.
         const pause = await findPause(tx.db, plan.cluster);
-        if (pause) throw new Refused(`Paused by ${pause.actor}; nothing more is sent.`);
+        if (pause)
+          throw new Refused({
+            en: en`Paused by ${pause.actor}; nothing more is sent.`,
+            zh: zh`已被 ${pause.actor} 暂停；不再发送任何请求。`,
+          });
         const open = plan.steps.find(({ state }) => state !== 'DONE' && state !== 'NOOP');
-        if (open?.no !== step) throw new Refused(`Step ${step} of plan ${plan.id} is not the next one.`);
+        if (open?.no !== step)
+          throw new Refused({
+            en: en`Step ${step} of plan ${plan.id} is not the next one.`,
+            zh: zh`计划 ${plan.id} 的步骤 ${step} 不是下一个步骤。`,
+          });
         await moveStep(tx, plan, step, ['PENDING', 'INTENT'], {
           state: 'INTENT',
           attempt: sql`attempt + 1`,
@@ -111,7 +120,11 @@ export function executionOf(database: Database, fault: FaultHook): Execution {
       database.withTx(async (tx) => {
         const plan = await underFence(tx, fence, ['EXECUTING']);
         const open = plan.steps.find(({ state }) => state !== 'DONE' && state !== 'NOOP');
-        if (open) throw new Refused(`Step ${open.no} of plan ${plan.id} is not done.`);
+        if (open)
+          throw new Refused({
+            en: en`Step ${open.no} of plan ${plan.id} is not done.`,
+            zh: zh`计划 ${plan.id} 的步骤 ${open.no} 尚未完成。`,
+          });
         await movePlan(tx, plan, {
           to: 'VERIFYING',
           says: null,
@@ -168,9 +181,10 @@ export function executionOf(database: Database, fault: FaultHook): Execution {
 }
 
 function leaseLost(fence: Fence): Refused {
-  return new Refused(
-    `The lease on plan ${fence.plan} under epoch ${fence.epoch} is lost; another process may carry it out.`,
-  );
+  return new Refused({
+    en: en`The lease on plan ${fence.plan} under epoch ${fence.epoch} is lost; another process may carry it out.`,
+    zh: zh`计划 ${fence.plan} 在 epoch ${fence.epoch} 下的租约已丢失；可能由另一个进程执行。`,
+  });
 }
 
 /** The first claim. Whatever would forbid the start is looked at again, now that the row is ours alone. */
@@ -260,10 +274,13 @@ async function underFence(tx: Tx, fence: Fence, states: readonly Plan['state'][]
 }
 
 function checkFence(stored: StoredPlan | undefined, fence: Fence, states: readonly Plan['state'][]): Plan {
-  if (!stored) throw new Refused(`There is no plan ${fence.plan}.`);
+  if (!stored) throw noPlan(fence.plan);
   if (stored.plan.epoch !== fence.epoch || stored.owner !== fence.owner) throw leaseLost(fence);
   if (!states.includes(stored.plan.state))
-    throw new Refused(`Plan ${fence.plan} is ${describeState(stored.plan.state).en}.`);
+    throw new Refused({
+      en: en`Plan ${fence.plan} is ${describeState(stored.plan.state)}.`,
+      zh: zh`计划 ${fence.plan} 当前的状态：${describeState(stored.plan.state)}。`,
+    });
   return stored.plan;
 }
 
@@ -301,7 +318,11 @@ async function moveStep(
     .where('state', 'in', [...from])
     .returning('audit_id')
     .executeTakeFirst();
-  if (!moved) throw new Refused(`Step ${no} of plan ${plan.id} cannot become ${set.state} any more.`);
+  if (!moved)
+    throw new Refused({
+      en: en`Step ${no} of plan ${plan.id} cannot become ${set.state} any more.`,
+      zh: zh`计划 ${plan.id} 的步骤 ${no} 已不能变为 ${set.state}。`,
+    });
   await touchThread(tx, plan.incident);
   return moved.audit_id;
 }
@@ -309,10 +330,16 @@ async function moveStep(
 /** What an end says of the steps must be true: nothing done yet, or nothing left unclear. */
 function checkEnd(plan: Plan, to: End): void {
   if (to === 'SUPERSEDED' && plan.steps.some(({ state }) => state !== 'PENDING')) {
-    throw new Refused(`Plan ${plan.id} was begun already, so it cannot be superseded.`);
+    throw new Refused({
+      en: en`Plan ${plan.id} was begun already, so it cannot be superseded.`,
+      zh: zh`计划 ${plan.id} 已经开始，因此不能被取代。`,
+    });
   }
   if (to === 'FAILED' && plan.steps.some(({ state }) => state === 'INTENT' || state === 'UNKNOWN')) {
-    throw new Refused(`A step of plan ${plan.id} may have had its effect, so it has not simply failed.`);
+    throw new Refused({
+      en: en`A step of plan ${plan.id} may have had its effect, so it has not simply failed.`,
+      zh: zh`计划 ${plan.id} 的某个步骤可能已经生效，因此不能简单地视为失败。`,
+    });
   }
 }
 

@@ -5,10 +5,11 @@ import { causesOf, objectsOf, severityOf, step } from '../domain/incident.ts';
 import { holdsTargets, type Plan } from '../domain/plan.ts';
 import { refKey } from '../domain/ref.ts';
 import { describeScope, scopeKey } from '../domain/scope.ts';
+import { en, zh } from '../domain/text.ts';
 import type { NewPlan, Store } from '../ports.ts';
 import type { Database, Tx } from './database.ts';
 import { findMergeTarget, insertIncident, lockCauses, mergeInto, recordCauses } from './incident-moves.ts';
-import { askDiagnosis, closeRequest, fromNow, lockIncidents, movePlan, now, openRequest } from './moves.ts';
+import { askDiagnosis, closeRequest, fromNow, lockIncidents, movePlan, noIncident, now, openRequest } from './moves.ts';
 import { createPlan } from './new-plan.ts';
 import { holdUntil } from './noise.ts';
 import { NOT_APPROVED_IN_TIME } from './plans.ts';
@@ -80,9 +81,12 @@ export function incidentsOf(database: Database): Incidents {
         if (isDone) return;
         await lockIncidents(tx, [incident]);
         const found = await findState(tx, incident);
-        if (!found) throw new Refused(`There is no incident ${incident}.`);
+        if (!found) throw noIncident(incident);
         if (found === 'resolved' || found === 'joined')
-          throw new Refused(`Incident ${incident} is resolved; run a new diagnosis if there is trouble again.`);
+          throw new Refused({
+            en: en`Incident ${incident} is resolved; run a new diagnosis if there is trouble again.`,
+            zh: zh`事故 ${incident} 已解决；如果再次出现问题，请进行新的诊断。`,
+          });
         await askDiagnosis(tx, [incident]);
         await closeRequest(tx, inboxId);
         tx.book.tell({ kind: 'incident_joined', actor, incident, data: { asks: 'recheck' } });
@@ -96,7 +100,7 @@ export function incidentsOf(database: Database): Incidents {
           .select(['cluster', 'origin'])
           .where('id', '=', incident)
           .executeTakeFirst();
-        if (!before) throw new Refused(`There is no incident ${incident}.`);
+        if (!before) throw noIncident(incident);
         const causes = causesOf(report);
         await lockCauses(tx, before.cluster, causes);
         await lockIncidents(tx, [incident]);
@@ -105,7 +109,11 @@ export function incidentsOf(database: Database): Incidents {
           { state: row.state, isActing: row.is_acting, resolvedForMs: 0 },
           { kind: 'diagnosed', isClear: input.state === 'resolved' },
         );
-        if (!moved) throw new Refused(`Incident ${incident} is resolved already.`);
+        if (!moved)
+          throw new Refused({
+            en: en`Incident ${incident} is resolved already.`,
+            zh: zh`事故 ${incident} 已经解决。`,
+          });
         const isSilent = row.silent && !(input.isWorthAThread ?? true);
         const severity = severityOf(report) ?? row.severity;
         await tx.db

@@ -2,7 +2,7 @@ import { sql, type UpdateObject } from 'kysely';
 import type { AuditEvent } from '../domain/audit.ts';
 import { Refused } from '../domain/errors.ts';
 import { describeState, isTerminal, mayBecome, type Plan, type PlanState } from '../domain/plan.ts';
-import { en, type Sentence, textIn, zh } from '../domain/text.ts';
+import { en, type Text, textIn, zh } from '../domain/text.ts';
 import type { Tx } from './database.ts';
 import { loadPlans, type StoredPlan } from './rows.ts';
 import type { Tables } from './tables.ts';
@@ -20,6 +20,14 @@ export function now() {
 /** That many milliseconds from now, by the database's clock. */
 export function fromNow(ms: number) {
   return sql<Date>`clock_timestamp() + ${ms}::double precision * interval '1 millisecond'`;
+}
+
+export function noPlan(id: string): Refused {
+  return new Refused({ en: en`There is no plan ${id}.`, zh: zh`没有计划 ${id}。` });
+}
+
+export function noIncident(id: string): Refused {
+  return new Refused({ en: en`There is no incident ${id}.`, zh: zh`没有事故 ${id}。` });
 }
 
 export async function lockIncidents(tx: Tx, ids: readonly string[]): Promise<void> {
@@ -54,7 +62,7 @@ export async function readLocked(tx: Tx, id: string): Promise<StoredPlan | undef
 export interface Move {
   readonly to: PlanState;
   /** For people: why. Null for the good path. */
-  readonly says: Sentence | null;
+  readonly says: Text | null;
   readonly actor: string;
   readonly set?: UpdateObject<Tables, 'plan_state', 'plan_state'>;
   /** Replaces the event that is told; the move's states are added to its data. */
@@ -80,7 +88,11 @@ export async function movePlan(tx: Tx, plan: Plan, move: Move): Promise<void> {
     .where('epoch', '=', plan.epoch)
     .returning(['plan', 'epoch'])
     .executeTakeFirst();
-  if (!moved) throw new Refused(`Plan ${plan.id} was changed by somebody else in the meantime.`);
+  if (!moved)
+    throw new Refused({
+      en: en`Plan ${plan.id} was changed by somebody else in the meantime.`,
+      zh: zh`计划 ${plan.id} 在此期间已被其他人更改。`,
+    });
   if (isTerminal(move.to)) await tx.db.deleteFrom('target_lock').where('plan', '=', plan.id).execute();
   tx.book.tell({
     kind: 'plan_state',

@@ -1,5 +1,6 @@
 import { Refused } from '../domain/errors.ts';
 import { canonicalText, digestOf } from '../domain/report.ts';
+import { en, zh } from '../domain/text.ts';
 import type { PlannedWrite } from '../domain/write.ts';
 import type { NewPlan } from '../ports.ts';
 import type { Tx } from './database.ts';
@@ -26,7 +27,8 @@ export async function createPlan(
     plan: offer.plan,
   });
   if (digest !== offer.digest) throw new Error(`the digest of plan ${plan.id} is not the one of its writes`);
-  if (offer.plan.length === 0) throw new Refused(`Plan ${plan.id} writes nothing.`);
+  if (offer.plan.length === 0)
+    throw new Refused({ en: en`Plan ${plan.id} writes nothing.`, zh: zh`计划 ${plan.id} 没有任何写入。` });
   await tx.db
     .insertInto('plan')
     .values({

@@ -3,10 +3,20 @@ import { quorumOf, whyMayNotApprove } from '../domain/approval.ts';
 import { Refused } from '../domain/errors.ts';
 import { describeState, type Plan, type Vote } from '../domain/plan.ts';
 import { digestOf } from '../domain/report.ts';
-import { en, type Sentence, type Text, textIn, zh } from '../domain/text.ts';
+import { en, type Text, textIn, zh } from '../domain/text.ts';
 import type { Store, VoteOutcome } from '../ports.ts';
 import type { Database, Tx } from './database.ts';
-import { askDiagnosis, closeRequest, eventOf, fromNow, lockPlan, movePlan, openRequest, touchThread } from './moves.ts';
+import {
+  askDiagnosis,
+  closeRequest,
+  eventOf,
+  fromNow,
+  lockPlan,
+  movePlan,
+  noPlan,
+  openRequest,
+  touchThread,
+} from './moves.ts';
 import { loadPlans, type StoredPlan } from './rows.ts';
 import { cleanJson, cleanText, readSentence, writeSentence } from './text.ts';
 
@@ -27,7 +37,7 @@ export function plansOf(database: Database): Plans {
       database.withTx(async (tx): Promise<VoteOutcome> => {
         const request = await openRequest(tx, input.inboxId);
         const stored = await lockPlan(tx, input.plan);
-        if (!stored) throw new Refused(`There is no plan ${input.plan}.`);
+        if (!stored) throw noPlan(input.plan);
         const before = stored.counted.get(input.inboxId);
         if (before !== undefined) return sameAgain(stored.plan, before);
         if (request.isDone) return { kind: 'refused', says: answerBefore(request.result) };
@@ -49,7 +59,7 @@ export function plansOf(database: Database): Plans {
         const { isDone } = await openRequest(tx, inboxId);
         if (isDone) return;
         const [stored] = await loadPlans(tx.db, { id: plan });
-        if (!stored) throw new Refused(`There is no plan ${plan}.`);
+        if (!stored) throw noPlan(plan);
         await closeRequest(tx, inboxId);
         tx.book.tell({
           kind: 'vote_refused',
@@ -62,12 +72,13 @@ export function plansOf(database: Database): Plans {
     endUnbegun: (id, to, says) =>
       database.withTx(async (tx) => {
         const stored = await lockPlan(tx, id);
-        if (!stored) throw new Refused(`There is no plan ${id}.`);
+        if (!stored) throw noPlan(id);
         if (stored.plan.state === to) return;
         if (stored.plan.state !== 'AWAITING_APPROVAL' && stored.plan.state !== 'APPROVED') {
-          throw new Refused(
-            `Plan ${id} is ${describeState(stored.plan.state).en}; only a plan that nobody has begun can be ended.`,
-          );
+          throw new Refused({
+            en: en`Plan ${id} is ${describeState(stored.plan.state)}; only a plan that nobody has begun can be ended.`,
+            zh: zh`计划 ${id} 当前的状态：${describeState(stored.plan.state)}；只有尚未开始的计划才能结束。`,
+          });
         }
         await movePlan(tx, stored.plan, { to, says, actor: 'system' });
         if (to === 'SUPERSEDED') await askDiagnosis(tx, [stored.plan.incident]);
@@ -122,7 +133,7 @@ export function isWhole(plan: Plan): boolean {
   );
 }
 
-function answerBefore(result: string | null): Sentence {
+function answerBefore(result: string | null): Text {
   return result === null ? { en: 'This was answered already.', zh: '这个请求已经处理过。' } : readSentence(result);
 }
 

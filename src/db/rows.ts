@@ -7,7 +7,8 @@ import { type Plan, type Step, stepStates, type Vote } from '../domain/plan.ts';
 import { type Proof, proofs } from '../domain/remediation.ts';
 import type { Report } from '../domain/report.ts';
 import type { ScopeRef } from '../domain/scope.ts';
-import type { Sentence } from '../domain/text.ts';
+import { storedReport } from '../domain/spoken.ts';
+import type { Text, Word } from '../domain/text.ts';
 import type { PlannedWrite } from '../domain/write.ts';
 import type { Tables } from './tables.ts';
 import { readSentence } from './text.ts';
@@ -29,7 +30,7 @@ const proof = z.string().refine(isProof);
 const proofWords: z.ZodType<Readonly<Partial<Record<Proof, string>>>> = z.partialRecord(proof, z.string());
 
 /** Own rows were written from these very types, so a report and a scope are trusted as a whole. */
-const report = z.custom<Report>((value) => jsonObject.safeParse(value).success);
+const report = z.custom<Report<Word>>((value) => jsonObject.safeParse(value).success);
 const chains = z.custom<readonly FindingChain[]>((value) => Array.isArray(value));
 const scopeRef = z.custom<ScopeRef>((value) => z.looseObject({ kind: z.string() }).safeParse(value).success);
 
@@ -68,7 +69,7 @@ export function incidentOf(row: IncidentRow): Incident {
     openedAt: row.opened_at.toISOString(),
     resolvedAt: timeOf(row.resolved_at),
     recheckAt: timeOf(row.recheck_at),
-    report: row.report === null ? null : report.parse(JSON.parse(row.report)),
+    report: row.report === null ? null : storedReport(report.parse(JSON.parse(row.report))),
     chains: row.chains === null ? [] : chains.parse(JSON.parse(row.chains)),
     problem: maybeSentence(row.problem),
     diagnoses: row.asked_no,
@@ -208,6 +209,6 @@ function timeOf(date: Date | null): string | null {
   return date === null ? null : date.toISOString();
 }
 
-function maybeSentence(stored: string | null): Sentence | null {
+function maybeSentence(stored: string | null): Text | null {
   return stored === null ? null : readSentence(stored);
 }

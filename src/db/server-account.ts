@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { Refused } from '../domain/errors.ts';
+import { en, zh } from '../domain/text.ts';
 
 const execute = promisify(execFile);
 
@@ -29,13 +30,15 @@ export async function pickAccount(paths: readonly string[]): Promise<Account> {
     if (blocked === undefined) return { ids, setpriv: undefined };
     const setpriv = SETPRIV.find((file) => existsSync(file) && isExecutable(file));
     if (setpriv !== undefined) return { ids, setpriv };
-    throw new Refused(
-      `the embedded database cannot run as root, and the account ${name} may not enter ${blocked}; set DATA_DIR and install where it may (such as /opt and /var/lib), start as another user, or set DATABASE_URL`,
-    );
+    throw new Refused({
+      en: en`the embedded database cannot run as root, and the account ${name} may not enter ${blocked}; set DATA_DIR and install where it may (such as /opt and /var/lib), start as another user, or set DATABASE_URL`,
+      zh: zh`内嵌数据库不能以 root 身份运行，而账户 ${name} 无法进入 ${blocked}；请将 DATA_DIR 和安装位置设在它可以进入的地方（例如 /opt 和 /var/lib），以其他用户启动，或设置 DATABASE_URL`,
+    });
   }
-  throw new Refused(
-    `the embedded database cannot run as root, and this system has no account ${ACCOUNTS.join(' or ')}; start as another user, or set DATABASE_URL`,
-  );
+  throw new Refused({
+    en: en`the embedded database cannot run as root, and this system has no account ${ACCOUNTS.join(' or ')}; start as another user, or set DATABASE_URL`,
+    zh: zh`内嵌数据库不能以 root 身份运行，而这个系统没有账户 ${ACCOUNTS.join(' 或 ')}；请以其他用户启动，或设置 DATABASE_URL`,
+  });
 }
 
 /**

@@ -5,6 +5,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { Refused } from '../domain/errors.ts';
+import { en, zh } from '../domain/text.ts';
 import type { Log } from '../ports.ts';
 
 export interface Binaries {
@@ -77,7 +78,10 @@ function findPackage(): string {
     return dirname(dirname(from.resolve(name)));
   } catch (cause) {
     throw new Refused(
-      `there is no embedded database for ${platform()} ${arch()} (${name} is not installed); set DATABASE_URL to a PostgreSQL server`,
+      {
+        en: en`there is no embedded database for ${platform()} ${arch()} (${name} is not installed); set DATABASE_URL to a PostgreSQL server`,
+        zh: zh`没有适用于 ${platform()} ${arch()} 的内嵌数据库（未安装 ${name}）；请将 DATABASE_URL 设为一个 PostgreSQL 服务器`,
+      },
       { cause },
     );
   }

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../domain/objects.ts';
-import { isText, languages, type Sentence } from '../domain/text.ts';
+import { isText, languages, type Text, verbatim } from '../domain/text.ts';
 
 /**
  * Text as PostgreSQL can hold it: NUL and lone surrogates, which no text column takes, become U+FFFD. Text of people and
@@ -21,18 +21,17 @@ export function cleanJson(value: unknown): JsonValue {
 }
 
 /** A sentence in a column of text: a text is kept in all its languages, as JSON. */
-export function writeSentence(sentence: Sentence): string {
-  if (typeof sentence === 'string') return cleanText(sentence);
+export function writeSentence(sentence: Text): string {
   return JSON.stringify(Object.fromEntries(languages.map((language) => [language, cleanText(sentence[language])])));
 }
 
 /** The opposite. What was stored before the bot spoke a second language is a plain sentence. */
-export function readSentence(stored: string): Sentence {
-  if (!stored.startsWith('{')) return stored;
+export function readSentence(stored: string): Text {
+  if (!stored.startsWith('{')) return verbatim(stored);
   try {
     const value: unknown = JSON.parse(stored);
-    return isText(value) ? value : stored;
+    return isText(value) ? value : verbatim(stored);
   } catch {
-    return stored;
+    return verbatim(stored);
   }
 }

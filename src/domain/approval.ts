@@ -17,7 +17,7 @@ export interface Person {
 }
 
 /** A user who could not be read is nobody: not eligible. */
-export type KnownPerson = Person | { readonly id: string; readonly unreadable: string };
+export type KnownPerson = Person | { readonly id: string; readonly unreadable: Text };
 
 /** The language of somebody's Slack: Chinese of any kind, else English; undefined when Slack does not tell. */
 export function languageOf(person: KnownPerson): Language | undefined {

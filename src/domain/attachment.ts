@@ -6,7 +6,7 @@ import type { Attachment, AttachmentError, Claim, Pod, Volume } from './objects.
 import { deletingForMs, isDeleting, isFinished, isWaiting, waitedMs } from './pod.ts';
 import { type Ref, uniqueRefs } from './ref.ts';
 import type { Scope } from './scope.ts';
-import { duration, en, listed as listedText, type Text, zh } from './text.ts';
+import { duration, en, type Text, zh } from './text.ts';
 import { minutes } from './time.ts';
 import { attachmentOn, deletesData, isExclusive } from './volume.ts';
 
@@ -146,11 +146,6 @@ export function sufferers(pods: readonly Pod[], cluster: Cluster): readonly Ref[
 /** The first few, for evidence and sentences: the count is told apart. */
 export function few<T>(items: readonly T[], most = 5): readonly T[] {
   return items.slice(0, most);
-}
-
-/** `a`, `a and b`, `a, b and 3 more`. */
-export function listed(names: readonly string[], most = 3): string {
-  return listedText(names, most).en;
 }
 
 /**

@@ -64,7 +64,7 @@ interface Link {
  * The chain of one finding: its subject, what is involved and who suffers, and the objects between them. Undefined when
  * there is too little to draw. A pure function of the two, whatever the order of the objects.
  */
-export function chainOf(finding: Finding, cluster: Cluster): Chain | undefined {
+export function chainOf(finding: Finding<unknown>, cluster: Cluster): Chain | undefined {
   const named = uniqueRefs([
     finding.subject,
     ...finding.involved,
@@ -113,7 +113,7 @@ function nameOf(node: ChainNode): string {
  * Whom the finding blames. Most findings are about their culprit; one whose subject itself suffers blames what it lacks,
  * or, for a deletion that does not end, who still holds the object.
  */
-function culpritOf(finding: Finding, cluster: Cluster): Ref {
+function culpritOf(finding: Finding<unknown>, cluster: Cluster): Ref {
   const { subject } = finding;
   const stuck = new Set(finding.affected.map(refKey));
   if (!stuck.has(refKey(subject))) return subject;

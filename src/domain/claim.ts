@@ -4,12 +4,6 @@
  */
 import { type Cluster, controllerOf, couldNotRead, isLeaseStale, ownerRef } from './cluster.ts';
 import { Refused } from './errors.ts';
-import {
-  type Fate as FateOfData,
-  fateOf as fateOfData,
-  fateInWords as fateText,
-  longestDeletion as longestText,
-} from './fate.ts';
 import { absent, type Evidence, fact, type ManualStep } from './fault.ts';
 import { CONTROLLER_MANAGER } from './lease.ts';
 import type { Claim, JsonObject, JsonValue, ObjectMeta, Pod, StorageClass, Volume } from './objects.ts';
@@ -17,7 +11,7 @@ import { deletingForMs, isDeleting, isFinished } from './pod.ts';
 import { missingRef, type Ref, uniqueRefs } from './ref.ts';
 import { findResourceOfKind } from './resources.ts';
 import type { Scope } from './scope.ts';
-import { duration, en, enumerated, type Sentence, type Text, zh } from './text.ts';
+import { duration, en, enumerated, type Text, type Word, zh } from './text.ts';
 import { minutes } from './time.ts';
 
 export const PVC_PROTECTION = 'kubernetes.io/pvc-protection';
@@ -131,21 +125,6 @@ export function refuseUnreadPods(namespace: string, cluster: Cluster): void {
   });
 }
 
-/** `domain/fate.ts`, in English, for faults that do not speak Chinese yet. */
-export type Fate = FateOfData;
-export const fateOf = fateOfData;
-export function fateInWords(fate: Fate): string {
-  return fateText(fate).en;
-}
-
-/** `pod a`, `pods a and b`, `pods a, b, c and 4 more`. */
-export function some(names: readonly string[], noun: string): string {
-  const shown = names.slice(0, 3);
-  if (names.length > shown.length) return `${noun}s ${shown.join(', ')} and ${names.length - shown.length} more`;
-  if (names.length === 1) return `${noun} ${shown.join('')}`;
-  return `${noun}s ${shown.slice(0, -1).join(', ')} and ${shown.at(-1) ?? ''}`;
-}
-
 export function nameOf(object: { readonly namespace: string | null; readonly name: string }): string {
   return object.namespace === null ? object.name : `${object.namespace}/${object.name}`;
 }
@@ -202,7 +181,7 @@ export function withCount(
   subject: { readonly ref: Ref },
   path: string,
   all: readonly Evidence[],
-  noun: Sentence,
+  noun: Text,
 ): readonly Evidence[] {
   if (all.length <= MOST_EXAMPLES) return all;
   return [
@@ -255,10 +234,6 @@ export function sufferersOfHeld(
   const claims = held.map(({ claim }) => claim.ref);
   const workloads = waiting.flatMap((pod) => cluster.workloadOf(pod) ?? []);
   return [...claims, ...keptWith, ...waiting.map((pod) => pod.ref), ...workloads];
-}
-
-export function longestDeletion(held: readonly HeldClaim[], now: number): string {
-  return longestText(held, now).en;
 }
 
 // --- claims that are not bound
@@ -372,12 +347,10 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
 }
 
 /** What a claim says about its class, and which classes there are. */
-export function classesEvidence(claim: Claim, cluster: Cluster, says: Sentence): Evidence {
+export function classesEvidence(claim: Claim, cluster: Cluster, says: Text): Evidence {
   const names = cluster.objects.storageclasses
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map(
-      ({ name, isDefault }): Sentence => (isDefault ? { en: en`${name} (default)`, zh: zh`${name}（默认）` } : name),
-    );
+    .map(({ name, isDefault }): Word => (isDefault ? { en: en`${name} (default)`, zh: zh`${name}（默认）` } : name));
   const all = names.length === 0 ? { en: 'none', zh: '没有' } : enumerated(names, 10);
   return fact(
     claim,

@@ -22,18 +22,18 @@ import type {
 } from './objects.ts';
 import type { Ref } from './ref.ts';
 import type { ResourceName } from './resources.ts';
-import { en, type Sentence, type Text, zh } from './text.ts';
+import { en, type Text, zh } from './text.ts';
 import { minutes } from './time.ts';
 
 /** Why a kind, or a part of it, could not be read. */
-export interface Unread<S = Sentence> {
+export interface Unread<S = Text> {
   readonly resource: ResourceName;
   /** `forbidden`, `not served`, `timed out`, `not in these files`, `not asked for: <why>` … for people, in one clause. */
   readonly reason: S;
 }
 
 /** The sentence for it. */
-export function couldNotRead(resource: ResourceName, why: Sentence | undefined): Text {
+export function couldNotRead(resource: ResourceName, why: Text | undefined): Text {
   return { en: en`could not read ${resource}: ${why}`, zh: zh`无法读取 ${resource}：${why}` };
 }
 
@@ -75,7 +75,7 @@ export interface SignOfLife {
   readonly ref: Ref;
   readonly path: string;
   readonly value: string;
-  readonly says: Sentence;
+  readonly says: Text;
 }
 
 export type NodeState = 'ready' | 'not-ready' | 'gone';
@@ -99,7 +99,7 @@ export class Cluster {
   readonly #uniques = new Map<string, ReadonlyMap<string, unknown>>();
   readonly #byName = new Map<string, ReadonlyMap<string, ReadonlyMap<string, unknown>>>();
   readonly #inUse = new Map<Node, ReadonlySet<string>>();
-  readonly #unreadByResource: ReadonlyMap<ResourceName, Sentence>;
+  readonly #unreadByResource: ReadonlyMap<ResourceName, Text>;
   #twins: ReadonlyMap<string, readonly Volume[]> | undefined;
 
   constructor(input: ClusterInput) {
@@ -114,7 +114,7 @@ export class Cluster {
   }
 
   /** Why a kind could not be read; undefined when it was read (and may be empty). */
-  whyUnread(resource: ResourceName): Sentence | undefined {
+  whyUnread(resource: ResourceName): Text | undefined {
     return this.#unreadByResource.get(resource);
   }
 

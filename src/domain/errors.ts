@@ -1,4 +1,4 @@
-import { type Sentence, textIn } from './text.ts';
+import { type Text, verbatim } from './text.ts';
 
 /**
  * The three ways in which work can fail on purpose. Everything else that is thrown is a bug.
@@ -11,22 +11,22 @@ import { type Sentence, textIn } from './text.ts';
  */
 export class Refused extends Error {
   override readonly name = 'Refused';
-  readonly says: Sentence;
+  readonly says: Text;
 
-  constructor(says: Sentence, options?: ErrorOptions) {
-    super(textIn(says, 'en'), options);
+  constructor(says: Text, options?: ErrorOptions) {
+    super(says.en, options);
     this.says = says;
   }
 }
 
 export class Transient extends Error {
   override readonly name = 'Transient';
-  readonly says: Sentence;
+  readonly says: Text;
   /** How long the other side asked us to wait, in milliseconds, when it said so. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(says: Sentence, options?: ErrorOptions & { readonly retryAfterMs?: number }) {
-    super(textIn(says, 'en'), options);
+  constructor(says: Text, options?: ErrorOptions & { readonly retryAfterMs?: number }) {
+    super(says.en, options);
     this.says = says;
     this.retryAfterMs = options?.retryAfterMs;
   }
@@ -34,18 +34,18 @@ export class Transient extends Error {
 
 export class Uncertain extends Error {
   override readonly name = 'Uncertain';
-  readonly says: Sentence;
+  readonly says: Text;
 
-  constructor(says: Sentence, options?: ErrorOptions) {
-    super(textIn(says, 'en'), options);
+  constructor(says: Text, options?: ErrorOptions) {
+    super(says.en, options);
     this.says = says;
   }
 }
 
-/** What a person is told of something that was thrown; a bug speaks English. */
-export function saysOf(error: unknown): Sentence {
+/** What a person is told of something that was thrown; a bug is quoted. */
+export function saysOf(error: unknown): Text {
   if (error instanceof Refused || error instanceof Transient || error instanceof Uncertain) return error.says;
-  return messageOf(error);
+  return verbatim(messageOf(error));
 }
 
 /** Whatever was thrown, in one line for the log; of several errors all. */

@@ -4,12 +4,12 @@ import type { Ref } from './ref.ts';
 import type { OfferDraft } from './remediation.ts';
 import type { ResourceName } from './resources.ts';
 import type { Scope } from './scope.ts';
-import type { Sentence, Text } from './text.ts';
+import type { Text } from './text.ts';
 
 export type Severity = 'critical' | 'warning' | 'info';
 
 /** One thing that was read, and what it means. `path` is a field path such as `status.attached`. */
-export interface Evidence<S = Sentence> {
+export interface Evidence<S = Text> {
   readonly object: Ref;
   readonly path: string;
   readonly value: string;
@@ -17,7 +17,7 @@ export interface Evidence<S = Sentence> {
 }
 
 /** What a person does outside the bot; steps stand safest first. */
-export interface ManualStep<S = Sentence> {
+export interface ManualStep<S = Text> {
   readonly says: S;
   readonly command?: string;
 }
@@ -46,9 +46,9 @@ export interface FindingDraft<Facts> {
 
 export interface Words<Facts> {
   /** One sentence: what is wrong. */
-  summary(facts: Facts): Sentence;
+  summary(facts: Facts): Text;
   /** Why that follows from what was read, and what happens if nobody acts. */
-  explanation(facts: Facts): Sentence;
+  explanation(facts: Facts): Text;
 }
 
 /** Runbook headings; `npm run gen` makes the fault's page from them. Markdown. */
@@ -105,8 +105,8 @@ export interface Fault {
 }
 
 export interface Sentences {
-  readonly summary: Sentence;
-  readonly explanation: Sentence;
+  readonly summary: Text;
+  readonly explanation: Text;
 }
 
 /** Defines one fault of the catalogue. File name = id; the export is its camelCase. */
@@ -129,12 +129,7 @@ export function defineFault<const Id extends string, Facts>(spec: FaultSpec<Id, 
 }
 
 /** Evidence from one field of an object that was read. */
-export function fact(
-  object: { readonly ref: Ref },
-  path: string,
-  value: JsonValue | undefined,
-  says: Sentence,
-): Evidence {
+export function fact(object: { readonly ref: Ref }, path: string, value: JsonValue | undefined, says: Text): Evidence {
   return {
     object: object.ref,
     path,
@@ -144,6 +139,6 @@ export function fact(
 }
 
 /** Evidence that an object does not exist, by a read that would have shown it. */
-export function absent(object: Ref, says: Sentence): Evidence {
+export function absent(object: Ref, says: Text): Evidence {
   return { object, path: 'metadata.name', value: 'not found', says };
 }

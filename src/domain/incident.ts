@@ -4,7 +4,7 @@ import type { Severity } from './fault.ts';
 import { type Ref, refKey, uniqueRefs } from './ref.ts';
 import { type Finding, isClear, isTrouble, type Report } from './report.ts';
 import type { ScopeRef } from './scope.ts';
-import type { Language, Sentence, Text } from './text.ts';
+import type { Language, Text } from './text.ts';
 
 /**
  * `open`: a diagnosis is due. `diagnosed`: its findings stand. `acting`: an approved plan is being carried out.
@@ -22,7 +22,7 @@ export type Origin = 'person' | 'alert' | 'scan';
 /** So long after it was resolved, the same trouble is the same incident. */
 export const REOPEN_MS = 3_600_000;
 
-export interface Incident<S = Sentence> {
+export interface Incident<S = Text> {
   readonly id: string;
   readonly cluster: string;
   readonly clusterUid: string | null;

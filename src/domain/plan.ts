@@ -1,6 +1,6 @@
 import { absurd } from './errors.ts';
 import type { DataLoss, Proof, Risk } from './remediation.ts';
-import { en, type Sentence, type Text, zh } from './text.ts';
+import { en, type Text, zh } from './text.ts';
 import type { PlannedWrite } from './write.ts';
 
 /** States of a plan, letter for letter as the command line and the audit trail show them. */
@@ -62,7 +62,7 @@ export function holdsTargets(state: PlanState): boolean {
 export const stepStates = ['PENDING', 'INTENT', 'DONE', 'NOOP', 'REFUSED', 'UNKNOWN', 'SKIPPED'] as const;
 export type StepState = (typeof stepStates)[number];
 
-export interface Step<S = Sentence> {
+export interface Step<S = Text> {
   readonly no: number;
   readonly write: PlannedWrite;
   readonly state: StepState;
@@ -85,7 +85,7 @@ export interface Vote {
 }
 
 /** A plan as stored. Everything up to `digest` is immutable. */
-export interface Plan<S = Sentence> {
+export interface Plan<S = Text> {
   readonly id: string;
   readonly incident: string;
   readonly finding: string;

@@ -3,7 +3,7 @@ import type { Cluster } from './cluster.ts';
 import { absurd } from './errors.ts';
 import type { ResourceName } from './resources.ts';
 import type { ScopeRef } from './scope.ts';
-import type { Sentence, Text } from './text.ts';
+import type { Text } from './text.ts';
 import type { Write } from './write.ts';
 
 export const risks = ['low', 'medium', 'high', 'critical'] as const;
@@ -73,10 +73,10 @@ export interface Touch {
 
 export interface RemediationDoc {
   /** What it does, in one sentence for the offer. */
-  readonly does: Sentence;
-  readonly undo: Sentence;
+  readonly does: Text;
+  readonly undo: Text;
   /** What its approvers should know before they say yes. Markdown. */
-  readonly caution: Sentence;
+  readonly caution: Text;
 }
 
 export interface RemediationSpec<Id extends string, Params extends Readonly<Record<string, unknown>>> {
@@ -90,7 +90,7 @@ export interface RemediationSpec<Id extends string, Params extends Readonly<Reco
   readonly needs: readonly ResourceName[];
   readonly doc: RemediationDoc;
   /** Button text and heading with the target in it: `Set db-0's volume to Retain`. 60 characters at most, longer is cut. */
-  title(params: Params): Sentence;
+  title(params: Params): Text;
   /** Where the machine must look: preflight and verify get a snapshot of this scope. */
   scope(params: Params): ScopeRef;
   /** Adds what this state demands beyond `requires`; data loss is `none` when left out. */
@@ -98,7 +98,7 @@ export interface RemediationSpec<Id extends string, Params extends Readonly<Reco
   /** Every write, in order. Throws `Refused` when the target is gone or another object. */
   plan(params: Params, cluster: Cluster): readonly Write[];
   /** Why it must not be done now; empty when nothing speaks against it. */
-  preflight(params: Params, cluster: Cluster): readonly Sentence[];
+  preflight(params: Params, cluster: Cluster): readonly Text[];
   /** Whether the wait after write `no` is over, for plans of several writes. Absent: go on at once. */
   settled?(no: number, params: Params, cluster: Cluster): boolean;
   /** How long that wait, and the verification, may take before a person must look, in seconds. */
@@ -116,11 +116,11 @@ export interface Remediation {
   readonly needs: readonly ResourceName[];
   readonly doc: RemediationDoc;
   readonly withinSeconds: number;
-  title(params: unknown): Sentence;
+  title(params: unknown): Text;
   scope(params: unknown): ScopeRef;
   assess(params: unknown, cluster: Cluster): Assessment & { readonly risk: Risk };
   plan(params: unknown, cluster: Cluster): readonly Write[];
-  preflight(params: unknown, cluster: Cluster): readonly Sentence[];
+  preflight(params: unknown, cluster: Cluster): readonly Text[];
   settled(no: number, params: unknown, cluster: Cluster): boolean;
   verify(params: unknown, cluster: Cluster): 'done' | 'pending';
 }

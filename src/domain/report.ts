@@ -5,13 +5,13 @@ import type { Evidence, ManualStep, Severity } from './fault.ts';
 import type { JsonValue } from './objects.ts';
 import type { Ref } from './ref.ts';
 import type { DataLoss, Proof, Risk } from './remediation.ts';
-import type { Sentence } from './text.ts';
+import type { Text } from './text.ts';
 import type { PlannedWrite } from './write.ts';
 
 export type Verdict = 'found' | 'progress';
 
 /** A remediation that can be asked for now, with exactly what it would do. Its digest is what people approve. */
-export interface Offer<S = Sentence> {
+export interface Offer<S = Text> {
   readonly remediation: string;
   readonly risk: Risk;
   readonly params: Readonly<Record<string, unknown>>;
@@ -23,7 +23,7 @@ export interface Offer<S = Sentence> {
   readonly undo: S;
 }
 
-export interface Finding<S = Sentence> {
+export interface Finding<S = Text> {
   readonly id: string;
   readonly fault: string;
   readonly reason: string | null;
@@ -51,7 +51,7 @@ export interface ReadCost {
 }
 
 /** The answer of a diagnosis. Spoken (`domain/spoken.ts`) it is the document that `diagnose --output json` prints. */
-export interface Report<S = Sentence> {
+export interface Report<S = Text> {
   readonly version: 1;
   readonly cluster: ClusterIdentity;
   readonly now: string;

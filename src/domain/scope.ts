@@ -15,7 +15,7 @@ import type {
 import { isDeleting } from './pod.ts';
 import { type Ref, refKey } from './ref.ts';
 import { findResourceOfKind, type KindName } from './resources.ts';
-import type { Sentence } from './text.ts';
+import { type Text, verbatim } from './text.ts';
 
 /** What a diagnosis is asked about. `namespace` is null for cluster-scoped kinds and for a whole namespace. */
 export type ScopeRef =
@@ -28,8 +28,8 @@ export function scopeKey(scope: ScopeRef): string {
 }
 
 /** The same for people: objects are named alike in every language. */
-export function scopeInWords(scope: ScopeRef): Sentence {
-  return scope.kind === 'Cluster' ? { en: 'the whole cluster', zh: '整个集群' } : describeScope(scope);
+export function scopeInWords(scope: ScopeRef): Text {
+  return scope.kind === 'Cluster' ? { en: 'the whole cluster', zh: '整个集群' } : verbatim(describeScope(scope));
 }
 
 export function describeScope(scope: ScopeRef): string {

@@ -1,7 +1,7 @@
 import type { Incident } from './incident.ts';
 import type { Plan } from './plan.ts';
 import type { Finding, Offer, Report } from './report.ts';
-import { type Language, type Sentence, textIn } from './text.ts';
+import { type Language, type Text, textIn, verbatim, type Word } from './text.ts';
 
 /**
  * The nouns that people read, with every sentence in one language. Only sentences are looked at: a label of the cluster
@@ -14,28 +14,12 @@ export type SpokenPlan = Plan<string>;
 export type SpokenIncident = Incident<string>;
 
 export function reportIn(report: Report, language: Language): SpokenReport {
-  return {
-    ...report,
-    findings: report.findings.map((finding) => findingIn(finding, language)),
-    unknown: report.unknown.map((entry) => ({ ...entry, reason: textIn(entry.reason, language) })),
-    unexplained: report.unexplained.map((entry) => saidIn(entry, language)),
-  };
+  return withSentences(report, (text) => textIn(text, language));
 }
 
-function findingIn(finding: Finding, language: Language): SpokenFinding {
-  return {
-    ...finding,
-    summary: textIn(finding.summary, language),
-    explanation: textIn(finding.explanation, language),
-    evidence: finding.evidence.map((evidence) => saidIn(evidence, language)),
-    unread: finding.unread.map((entry) => ({ ...entry, reason: textIn(entry.reason, language) })),
-    offers: finding.offers.map((offer) => offerIn(offer, language)),
-    manual: finding.manual.map((step) => saidIn(step, language)),
-  };
-}
-
-function offerIn(offer: Offer, language: Language): SpokenOffer {
-  return { ...offer, blocked: maybeIn(offer.blocked, language), undo: textIn(offer.undo, language) };
+/** A report as it was stored: before the bot spoke a second language, its sentences were plain strings. */
+export function storedReport(report: Report<Word>): Report {
+  return withSentences(report, (said) => (typeof said === 'string' ? verbatim(said) : said));
 }
 
 export function planIn(plan: Plan, language: Language): SpokenPlan {
@@ -56,10 +40,32 @@ export function incidentIn(incident: Incident, language: Language): SpokenIncide
   };
 }
 
-function saidIn<T extends { readonly says: Sentence }>(thing: T, language: Language): T & { readonly says: string } {
-  return { ...thing, says: textIn(thing.says, language) };
+function maybeIn(text: Text | null, language: Language): string | null {
+  return text === null ? null : textIn(text, language);
 }
 
-function maybeIn(sentence: Sentence | null, language: Language): string | null {
-  return sentence === null ? null : textIn(sentence, language);
+/** A report with each of its sentences put another way. */
+function withSentences<A, B>(report: Report<A>, say: (sentence: A) => B): Report<B> {
+  return {
+    ...report,
+    findings: report.findings.map((finding) => findingWith(finding, say)),
+    unknown: report.unknown.map((entry) => ({ ...entry, reason: say(entry.reason) })),
+    unexplained: report.unexplained.map((entry) => ({ ...entry, says: say(entry.says) })),
+  };
+}
+
+function findingWith<A, B>(finding: Finding<A>, say: (sentence: A) => B): Finding<B> {
+  return {
+    ...finding,
+    summary: say(finding.summary),
+    explanation: say(finding.explanation),
+    evidence: finding.evidence.map((evidence) => ({ ...evidence, says: say(evidence.says) })),
+    unread: finding.unread.map((entry) => ({ ...entry, reason: say(entry.reason) })),
+    offers: finding.offers.map((offer) => offerWith(offer, say)),
+    manual: finding.manual.map((step) => ({ ...step, says: say(step.says) })),
+  };
+}
+
+function offerWith<A, B>(offer: Offer<A>, say: (sentence: A) => B): Offer<B> {
+  return { ...offer, blocked: offer.blocked === null ? null : say(offer.blocked), undo: say(offer.undo) };
 }

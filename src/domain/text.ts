@@ -9,8 +9,8 @@ export type Language = (typeof languages)[number];
 
 export type Text = Readonly<Record<Language, string>>;
 
-/** A text, or words that are the same in every language. */
-export type Sentence = string | Text;
+/** What may stand within a sentence: a text, or a name or a value, which is the same in every language. */
+export type Word = string | Text;
 
 export function isText(value: unknown): value is Text {
   if (typeof value !== 'object' || value === null) return false;
@@ -24,12 +24,17 @@ function isWord(value: object, key: string): boolean {
   return typeof Object.getOwnPropertyDescriptor(value, key)?.value === 'string';
 }
 
-export function textIn(sentence: Sentence, language: Language): string {
-  return typeof sentence === 'string' ? sentence : sentence[language];
+export function textIn(text: Text, language: Language): string {
+  return text[language];
+}
+
+/** What somebody else said, a driver or Kubernetes or a person: it is quoted and never translated. */
+export function verbatim(words: string): Text {
+  return { en: words, zh: words };
 }
 
 /** What a template takes: names as they are, texts in its own language, numbers as its language writes them; nothing for nothing. */
-type Value = Sentence | number | null | undefined;
+type Value = Word | number | null | undefined;
 
 /** The English side of a text, in which other texts may stand: `{ en: en`down for ${down}`, zh: zh`已停机 ${down}` }`. */
 export function en(parts: TemplateStringsArray, ...values: readonly Value[]): string {
@@ -64,7 +69,11 @@ function besideChinese(before: string, after: string): string {
 
 function worded(value: Value, language: Language): string {
   if (value === null || value === undefined) return '';
-  return typeof value === 'number' ? numbers[language].format(value) : textIn(value, language);
+  return typeof value === 'number' ? numbers[language].format(value) : wordIn(value, language);
+}
+
+function wordIn(word: Word, language: Language): string {
+  return typeof word === 'string' ? word : word[language];
 }
 
 const numbers = { en: new Intl.NumberFormat('en'), zh: new Intl.NumberFormat('zh-CN') } as const;
@@ -100,7 +109,7 @@ export const nouns = {
 export type Noun = keyof typeof nouns;
 
 /** `pod a`, `pods a and b`, `pods a, b, c and 4 more`; `Pod a`, `Pod a 和 b` … `Claim` begins a sentence. */
-export function named(names: readonly Sentence[], noun: Noun | Capitalize<Noun>): Text {
+export function named(names: readonly Word[], noun: Noun | Capitalize<Noun>): Text {
   const found = Object.entries(nouns).find(([key]) => key === noun.toLowerCase())?.[1] ?? nouns.object;
   const [one, other] = found.en;
   const [first, ...rest] = plural(names.length, one, other);
@@ -111,25 +120,25 @@ export function named(names: readonly Sentence[], noun: Noun | Capitalize<Noun>)
 }
 
 /** `a`, `a and b`, `a, b and 3 more`; `a`, `a 和 b`, `a、b 及另外 3 个`. */
-export function listed(names: readonly Sentence[], most = 3): Text {
+export function listed(names: readonly Word[], most = 3): Text {
   return { en: listedIn('en', names, most), zh: listedIn('zh', names, most) };
 }
 
 /** Names in a row, without an `and`: `a, b`, `a, b and 3 more`. */
-export function enumerated(names: readonly Sentence[], most: number): Text {
+export function enumerated(names: readonly Word[], most: number): Text {
   const left = names.length - most;
   const row = (language: Language) =>
     names
       .slice(0, most)
-      .map((name) => textIn(name, language))
+      .map((name) => wordIn(name, language))
       .join(language === 'en' ? ', ' : '、');
   return left > 0
     ? { en: en`${row('en')} and ${left} more`, zh: zh`${row('zh')} 及另外 ${left} 个` }
     : { en: row('en'), zh: row('zh') };
 }
 
-function listedIn(language: Language, names: readonly Sentence[], most: number): string {
-  const shown = names.slice(0, most).map((name) => textIn(name, language));
+function listedIn(language: Language, names: readonly Word[], most: number): string {
+  const shown = names.slice(0, most).map((name) => wordIn(name, language));
   const comma = language === 'en' ? ', ' : '、';
   if (names.length > most) {
     return language === 'en'
@@ -143,16 +152,16 @@ function listedIn(language: Language, names: readonly Sentence[], most: number):
 }
 
 /** Whole sentences one after the other; what is undefined is left out. */
-export function sentences(...parts: readonly (Sentence | undefined)[]): Text {
+export function sentences(...parts: readonly (Text | undefined)[]): Text {
   return joined(parts, { en: ' ', zh: '' });
 }
 
 /** Reasons in one sentence: `a; b`. */
-export function clauses(parts: readonly (Sentence | undefined)[]): Text {
+export function clauses(parts: readonly (Text | undefined)[]): Text {
   return joined(parts, { en: '; ', zh: '；' });
 }
 
-function joined(parts: readonly (Sentence | undefined)[], by: Text): Text {
+function joined(parts: readonly (Text | undefined)[], by: Text): Text {
   const given = parts.filter((part) => part !== undefined);
   const join = (language: Language) => given.map((part) => textIn(part, language)).join(by[language]);
   return { en: join('en'), zh: join('zh') };

@@ -8,7 +8,7 @@ import { deletingForMs, isDeleting, isFinished } from '../domain/pod.ts';
 import { missingRef, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, en, listed, named, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { duration, en, listed, named, plural, sentences, type Text, type Word, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 
@@ -206,7 +206,7 @@ function evidenceOf(lost: readonly [Attachment, ...Attachment[]], cluster: Clust
 }
 
 function manualFor(attachment: Attachment): readonly ManualStep[] {
-  const volumeName: Sentence = attachment.volumeName ?? { en: 'the volume', zh: '卷' };
+  const volumeName: Word = attachment.volumeName ?? { en: 'the volume', zh: '卷' };
   return [
     {
       says: {

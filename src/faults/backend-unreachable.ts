@@ -9,14 +9,14 @@ import { describeRef } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { type ServerTrouble, unreachableServers } from '../domain/server.ts';
-import { duration, en, listed, named, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { duration, en, listed, named, plural, sentences, type Text, type Word, zh } from '../domain/text.ts';
 import { cordonNode } from '../remediations/cordon-node.ts';
 import { restartDriverPod } from '../remediations/restart-driver-pod.ts';
 
 interface Facts {
   readonly reason: 'server' | 'node';
   /** The server's name, or the driver's where volumes do not name one. */
-  readonly server: Sentence;
+  readonly server: Word;
   readonly workload: string | undefined;
   readonly replicas: number | undefined;
   readonly isWithoutEndpoint: boolean;

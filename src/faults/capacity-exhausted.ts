@@ -8,13 +8,13 @@ import type { Claim, Pod, StorageCapacity } from '../domain/objects.ts';
 import { isUnscheduled, unscheduledMs } from '../domain/pod.ts';
 import { uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, en, listed, plural, type Sentence, zh } from '../domain/text.ts';
+import { duration, en, listed, plural, type Word, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 
 interface Facts {
   readonly className: string;
   readonly claims: readonly string[];
-  readonly requested: Sentence;
+  readonly requested: Word;
   readonly pods: readonly string[];
   /** The largest volume that could be made, as written; undefined when nothing is published. */
   readonly largest: string | undefined;

@@ -23,7 +23,7 @@ import { deletingForMs, graceMs, isBeyondGrace, isDeleting, isFinished } from '.
 import { missingRef, type Ref } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, en, named, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { duration, en, named, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { deletesData } from '../domain/volume.ts';
 import { forceDeletePod } from '../remediations/force-delete-pod.ts';
@@ -44,7 +44,7 @@ interface Facts {
   readonly nodes: readonly string[];
   readonly states: readonly NodeState[];
   readonly fate: Fate;
-  readonly alive: Sentence | undefined;
+  readonly alive: Text | undefined;
   readonly isProgress: boolean;
 }
 

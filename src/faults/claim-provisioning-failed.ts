@@ -15,13 +15,13 @@ import { refusalsOf } from '../domain/rbac.ts';
 import type { Ref } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, en, named, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { duration, en, named, sentences, type Text, type Word, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { recreatePendingClaim } from '../remediations/recreate-pending-claim.ts';
 
 interface Facts {
   readonly claims: readonly string[];
-  readonly className: Sentence;
+  readonly className: Word;
   readonly provisioner: string;
   readonly reason: ProvisioningReason;
   readonly waitedFor: Text;
@@ -29,7 +29,7 @@ interface Facts {
   readonly hasAfterEffect: boolean;
   readonly secret: string | undefined;
   readonly source: string | undefined;
-  readonly requested: Sentence;
+  readonly requested: Word;
   readonly needed: string | undefined;
   readonly mode: string;
   readonly sourceMode: 'Block' | 'Filesystem' | undefined;
@@ -78,14 +78,14 @@ export const claimProvisioningFailed = defineFault<'claim-provisioning-failed', 
           zh: zh`${f.provisioner} 正在为${named(f.claims, 'claim')} 制备卷。`,
         };
       if (f.reason === 'source-size') {
-        const needed: Sentence = f.needed ?? { en: 'the size', zh: '大小' };
+        const needed: Word = f.needed ?? { en: 'the size', zh: '大小' };
         return {
           en: en`${named(f.claims, 'Claim')} asks for ${f.requested}, less than ${needed} of its source ${f.source}.`,
           zh: zh`${named(f.claims, 'Claim')} 请求 ${f.requested}，小于其来源 ${f.source} 的 ${needed}。`,
         };
       }
       if (f.reason === 'volume-mode') {
-        const mode: Sentence = f.sourceMode ?? { en: 'of the other mode', zh: '另一种模式' };
+        const mode: Word = f.sourceMode ?? { en: 'of the other mode', zh: '另一种模式' };
         return {
           en: en`${named(f.claims, 'Claim')} asks for volume mode ${f.mode}, and its source ${f.source} is ${mode}.`,
           zh: zh`${named(f.claims, 'Claim')} 请求的卷模式是 ${f.mode}，而其来源 ${f.source} 是 ${mode}。`,
@@ -434,9 +434,9 @@ function byHand(failure: Failure, secret: Ref | undefined, cluster: Cluster): re
 }
 
 function stepsFor({ claim, reason, class: storageClass, sourceBytes, sourceMode }: Failure, secret: Ref | undefined) {
-  const size: Sentence =
+  const size: Word =
     sourceBytes === undefined ? { en: 'the size of the source', zh: '来源的大小' } : quantityOf(sourceBytes);
-  const mode: Sentence = sourceMode ?? { en: 'of the source', zh: '来源的模式' };
+  const mode: Word = sourceMode ?? { en: 'of the source', zh: '来源的模式' };
   const steps: Readonly<Record<ProvisioningReason, readonly ManualStep[]>> = {
     quota: [
       {

@@ -14,7 +14,7 @@ import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } 
 import type { Claim, JsonValue, Volume } from '../domain/objects.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, en, enumerated, named, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { duration, en, enumerated, named, plural, sentences, type Text, type Word, zh } from '../domain/text.ts';
 import { markDefaultClass } from '../remediations/mark-default-class.ts';
 import { recreatePendingClaim } from '../remediations/recreate-pending-claim.ts';
 
@@ -220,7 +220,7 @@ function classNamed(name: string): Text {
   return { en: en`class ${name}`, zh: zh`存储类 ${name}` };
 }
 
-function wantedBy(claim: Claim, difference: Difference): Sentence {
+function wantedBy(claim: Claim, difference: Difference): Word {
   switch (difference) {
     case 'class':
       if (claim.className === undefined) return noClass;
@@ -238,7 +238,7 @@ function wantedBy(claim: Claim, difference: Difference): Sentence {
   }
 }
 
-function offeredBy(volume: Volume, difference: Difference): Sentence {
+function offeredBy(volume: Volume, difference: Difference): Word {
   switch (difference) {
     case 'class':
       return volume.className === '' ? noClass : classNamed(volume.className);

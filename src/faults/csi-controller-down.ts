@@ -18,7 +18,7 @@ import { isBeyondGrace, isDeleting, isFinished, isWaiting } from '../domain/pod.
 import { missingRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, en, listed, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { duration, en, listed, sentences, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { forceDeletePod } from '../remediations/force-delete-pod.ts';
 import { restartDriverPod } from '../remediations/restart-driver-pod.ts';
@@ -31,7 +31,7 @@ interface Facts {
   readonly reason: Reason;
   readonly controller: Text;
   readonly nodes: readonly string[];
-  readonly alive: Sentence | undefined;
+  readonly alive: Text | undefined;
   readonly leaseAge: Text;
   readonly waiting: number;
   readonly longest: Text;

@@ -19,18 +19,18 @@ import { isDeleting } from '../domain/pod.ts';
 import { missingRef, uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, en, listed, named, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { duration, en, listed, named, plural, sentences, type Text, type Word, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Facts {
-  readonly volumes: readonly Sentence[];
+  readonly volumes: readonly Word[];
   readonly nodes: readonly string[];
   readonly deletingFor: Text;
   readonly error: string | undefined;
   readonly waiting: readonly string[];
-  readonly alive: Sentence | undefined;
+  readonly alive: Text | undefined;
   /** What is known of the attacher, as the beginning of a sentence. */
   readonly attacher: Text;
   readonly isProgress: boolean;
@@ -160,7 +160,7 @@ function toFinding(detaches: readonly [Detach, ...Detach[]], cluster: Cluster): 
     restsOn: detaches.map(({ attachment }) => attachment.ref),
     facts: {
       volumes: detaches.map(
-        ({ attachment: { volumeName, name } }) => volumeName ?? { en: en`of ${name}`, zh: zh`${name}（内联）` },
+        ({ attachment: { volumeName, name } }) => volumeName ?? { en: en`of ${name}`, zh: zh`（挂接 ${name}）` },
       ),
       nodes: names,
       deletingFor: duration(first.deletingMs),

@@ -22,13 +22,13 @@ import { isDeleting } from '../domain/pod.ts';
 import { uniqueRefs } from '../domain/ref.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { duration, en, listed, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { duration, en, listed, plural, sentences, type Text, type Word, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { removeFinalizer } from '../remediations/remove-finalizer.ts';
 import { keepFirst } from '../remediations/set-reclaim-policy-retain.ts';
 
 interface Facts {
-  readonly volumes: readonly Sentence[];
+  readonly volumes: readonly Word[];
   readonly nodes: readonly string[];
   readonly deletingFor: Text;
   readonly error: string | undefined;

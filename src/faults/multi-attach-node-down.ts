@@ -6,7 +6,7 @@ import type { Claim, Node, Pod } from '../domain/objects.ts';
 import { EVICTION_GRACE_MS, isBeyondGrace, isDeleting, isFinished } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
-import { count, duration, en, listed, plural, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { count, duration, en, listed, plural, sentences, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { forceDeletePod } from '../remediations/force-delete-pod.ts';
 import { taintNodeOutOfService } from '../remediations/taint-node-out-of-service.ts';
@@ -17,7 +17,7 @@ interface Facts {
   readonly volumes: number;
   readonly waiting: readonly string[];
   readonly oldPods: number;
-  readonly alive: Sentence | undefined;
+  readonly alive: Text | undefined;
   /** Claims that are being deleted together with their data, and that go when the node is emptied. */
   readonly endangered: readonly string[];
   readonly isProgress: boolean;

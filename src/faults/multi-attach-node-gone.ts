@@ -4,7 +4,7 @@ import { absent, defineFault, type Evidence, type FindingDraft, fact, type Manua
 import type { Pod } from '../domain/objects.ts';
 import { missingRef } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { count, duration, en, listed, plural, type Sentence, type Text, zh } from '../domain/text.ts';
+import { count, duration, en, listed, plural, type Text, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { deleteAttachment } from '../remediations/delete-attachment.ts';
 
@@ -13,7 +13,7 @@ interface Facts {
   readonly volumes: number;
   readonly waiting: readonly string[];
   readonly waitedFor: Text;
-  readonly alive: Sentence | undefined;
+  readonly alive: Text | undefined;
   readonly isProgress: boolean;
 }
 

@@ -6,7 +6,7 @@ import type { Pod } from '../domain/objects.ts';
 import { areRightsRead, type BoundRole, type Denial, type Refused, refusalsOf, roleToWiden } from '../domain/rbac.ts';
 import { describeRef, missingRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { clauses, duration, en, enumerated, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { clauses, duration, en, enumerated, sentences, type Text, type Word, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 
 interface Facts {
@@ -16,7 +16,7 @@ interface Facts {
   readonly role: string | undefined;
   readonly isRoleMissing: boolean;
   readonly areRightsRead: boolean;
-  readonly object: Sentence;
+  readonly object: Word;
   readonly longest: Text;
   readonly isProgress: boolean;
 }

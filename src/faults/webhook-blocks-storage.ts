@@ -5,7 +5,7 @@ import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } 
 import type { ObjectMeta, Pod } from '../domain/objects.ts';
 import { describeRef, type Ref, uniqueRefs } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
-import { count, duration, en, nouns, type Sentence, sentences, type Text, zh } from '../domain/text.ts';
+import { count, duration, en, nouns, sentences, type Text, type Word, zh } from '../domain/text.ts';
 import { minutes } from '../domain/time.ts';
 import { type Blocked, behindService, blockedByWebhooks } from '../domain/webhook.ts';
 
@@ -111,7 +111,7 @@ export const webhookBlocksStorage = defineFault<'webhook-blocks-storage', Facts>
   },
 });
 
-function stopped({ waiting }: Facts): Sentence {
+function stopped({ waiting }: Facts): Word {
   const [first] = waiting;
   return first !== undefined && waiting.length === 1 ? first : count(waiting.length, nouns.object);
 }

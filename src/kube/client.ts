@@ -4,6 +4,7 @@ import { Agent, type Dispatcher, fetch, ProxyAgent, type Response } from 'undici
 import { z } from 'zod';
 import { absurd, Refused, Transient } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/objects.ts';
+import { en, type Text, verbatim, zh } from '../domain/text.ts';
 import type { ClusterConfig } from './config.ts';
 import { ExecPlugin } from './exec-plugin.ts';
 
@@ -27,19 +28,21 @@ export type ApiFailure =
   /** Not an API server's answer: a login page, a redirect, a truncated body. */
   | 'unexpected';
 
-/** One normalised failure. Its message is for people and never holds a body, a header or a credential. */
+/** One normalised failure. What it says is for people and never holds a body, a header or a credential. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly failure: ApiFailure;
+  readonly says: Text;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
 
   constructor(
     failure: ApiFailure,
-    message: string,
+    says: Text,
     more: { readonly status?: number; readonly retryAfterMs?: number | undefined; readonly cause?: unknown } = {},
   ) {
-    super(message, { cause: more.cause });
+    super(says.en, { cause: more.cause });
+    this.says = says;
     this.failure = failure;
     this.status = more.status;
     this.retryAfterMs = more.retryAfterMs;
@@ -56,14 +59,14 @@ export function toDomainError(error: unknown): Error {
     case 'unauthorized':
     case 'conflict':
     case 'invalid':
-      return new Refused(error.message, { cause: error });
+      return new Refused(error.says, { cause: error });
     case 'gone':
     case 'throttled':
     case 'server':
     case 'network':
     case 'timeout':
     case 'unexpected':
-      return new Transient(error.message, {
+      return new Transient(error.says, {
         cause: error,
         ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
       });
@@ -233,7 +236,10 @@ export class KubeClient {
     const url = `${this.#cluster.server}${request.path}${query === '' ? '' : `?${query}`}`;
     // A second lock behind pathOf: what URL would rewrite is not sent.
     if (new URL(url).href !== url)
-      throw new Refused(`the path ${JSON.stringify(request.path)} is not one that may be sent`);
+      throw new Refused({
+        en: en`the path ${JSON.stringify(request.path)} is not one that may be sent`,
+        zh: zh`路径 ${JSON.stringify(request.path)} 不允许发送`,
+      });
     return url;
   }
 
@@ -295,7 +301,10 @@ async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T
 
 /** The caller's signal fell: what was asked for is no longer wanted, or took too long for whoever asked. */
 function stopped(cause: unknown): Transient {
-  return new Transient('the work was stopped before an answer came', { cause });
+  return new Transient(
+    { en: 'the work was stopped before an answer came', zh: '在得到答复之前，工作已被停止' },
+    { cause },
+  );
 }
 
 function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
@@ -321,17 +330,19 @@ function parseBody(text: string, code: number): JsonObject {
   try {
     raw = JSON.parse(text);
   } catch {
-    throw new ApiError('unexpected', 'the answer is no JSON: is there a proxy or a login page in between?', {
-      status: code,
-    });
+    const says = {
+      en: 'the answer is no JSON: is there a proxy or a login page in between?',
+      zh: '答复不是 JSON：中间是否有代理或登录页面？',
+    };
+    throw new ApiError('unexpected', says, { status: code });
   }
   const parsed = jsonObject.safeParse(raw);
   if (!parsed.success || typeof parsed.data['kind'] !== 'string') {
-    throw new ApiError(
-      'unexpected',
-      'the answer is no Kubernetes object: is there a proxy or a login page in between?',
-      { status: code },
-    );
+    const says = {
+      en: 'the answer is no Kubernetes object: is there a proxy or a login page in between?',
+      zh: '答复不是 Kubernetes 对象：中间是否有代理或登录页面？',
+    };
+    throw new ApiError('unexpected', says, { status: code });
   }
   return parsed.data;
 }
@@ -339,7 +350,7 @@ function parseBody(text: string, code: number): JsonObject {
 function failureOf(response: Response, text: string, now: number): ApiError {
   const code = response.status;
   const said = parseStatus(text);
-  const says = said?.message ? cut(said.message) : `HTTP ${code}`;
+  const says = verbatim(said?.message ? cut(said.message) : `HTTP ${code}`);
   const retryAfterMs = retryAfter(response, said, now);
   return new ApiError(kindOf(code, said, text), says, { status: code, retryAfterMs });
 }
@@ -385,41 +396,65 @@ const withCause = z.object({ cause: z.object({ code: z.string().optional(), mess
 function normalise(error: unknown, deadlineMs: number | undefined): Error {
   if (error instanceof ApiError || error instanceof Refused || error instanceof Transient) return error;
   if (deadlineMs !== undefined)
-    return new ApiError('timeout', `no answer within ${deadlineMs / 1000} s`, { cause: error });
+    return new ApiError(
+      'timeout',
+      { en: en`no answer within ${deadlineMs / 1000} s`, zh: zh`${deadlineMs / 1000} 秒内没有答复` },
+      { cause: error },
+    );
   if (!(error instanceof Error)) return new Error(String(error));
   const parsed = withCause.safeParse(error);
   if (!(error instanceof TypeError) || !parsed.success) return error;
   const { code, message } = parsed.data.cause;
   if (code === 'UND_ERR_CONNECT_TIMEOUT')
-    return new ApiError('timeout', `no connection within ${deadlines.connectMs / 1000} s`, { cause: error });
+    return new ApiError(
+      'timeout',
+      {
+        en: en`no connection within ${deadlines.connectMs / 1000} s`,
+        zh: zh`${deadlines.connectMs / 1000} 秒内没有建立连接`,
+      },
+      { cause: error },
+    );
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
-    return new ApiError('timeout', 'no answer in time', { cause: error });
+    return new ApiError('timeout', { en: 'no answer in time', zh: '没有及时答复' }, { cause: error });
   if (message === 'unexpected redirect')
-    return new ApiError('unexpected', 'the server redirects to another address, which is not followed', {
-      cause: error,
-    });
+    return new ApiError(
+      'unexpected',
+      {
+        en: 'the server redirects to another address, which is not followed',
+        zh: '服务器重定向到另一个地址，重定向不会被跟随',
+      },
+      { cause: error },
+    );
   return new ApiError('network', describeNetwork(code, message), { cause: error });
 }
 
-const networkWords: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'connection refused: nothing listens at that address',
-  ENOTFOUND: 'its host name is not known (DNS)',
-  EAI_AGAIN: 'its host name could not be looked up (DNS)',
-  ECONNRESET: 'the connection was cut',
-  UND_ERR_SOCKET: 'the connection was cut',
-  EHOSTUNREACH: 'there is no route to that address',
-  ENETUNREACH: 'there is no route to that address',
-  SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is signed by nobody we know',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by nobody we know',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is signed by nobody we know',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
-  CERT_HAS_EXPIRED: 'its certificate has expired',
+const wasCut: Text = { en: 'the connection was cut', zh: '连接被切断' };
+const noRoute: Text = { en: 'there is no route to that address', zh: '没有到该地址的路由' };
+const unknownSigner: Text = { en: 'its certificate is signed by nobody we know', zh: '它的证书由未知的机构签发' };
+
+const networkWords: Readonly<Record<string, Text>> = {
+  ECONNREFUSED: {
+    en: 'connection refused: nothing listens at that address',
+    zh: '连接被拒绝：该地址上没有程序在监听',
+  },
+  ENOTFOUND: { en: 'its host name is not known (DNS)', zh: '它的主机名未知（DNS）' },
+  EAI_AGAIN: { en: 'its host name could not be looked up (DNS)', zh: '无法查询它的主机名（DNS）' },
+  ECONNRESET: wasCut,
+  UND_ERR_SOCKET: wasCut,
+  EHOSTUNREACH: noRoute,
+  ENETUNREACH: noRoute,
+  SELF_SIGNED_CERT_IN_CHAIN: unknownSigner,
+  DEPTH_ZERO_SELF_SIGNED_CERT: unknownSigner,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownSigner,
+  ERR_TLS_CERT_ALTNAME_INVALID: { en: 'its certificate is for another name', zh: '它的证书属于另一个名称' },
+  CERT_HAS_EXPIRED: { en: 'its certificate has expired', zh: '它的证书已过期' },
 };
 
-function describeNetwork(code: string | undefined, message: string | undefined): string {
+function describeNetwork(code: string | undefined, message: string | undefined): Text {
   const known = code === undefined ? undefined : networkWords[code];
-  if (known !== undefined) return `${known} (${code})`;
-  return [code, message && cut(message)].filter(Boolean).join(': ') || 'the network failed';
+  if (known !== undefined) return { en: en`${known} (${code})`, zh: zh`${known}（${code}）` };
+  const said = [code, message && cut(message)].filter(Boolean).join(': ');
+  return said === '' ? { en: 'the network failed', zh: '网络出现故障' } : verbatim(said);
 }
 
 function cut(text: string): string {

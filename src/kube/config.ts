@@ -2,7 +2,8 @@ import { accessSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { type Cluster, type Context, KubeConfig, type User } from '@kubernetes/client-node';
 import { z } from 'zod';
-import { Refused } from '../domain/errors.ts';
+import { messageOf, Refused } from '../domain/errors.ts';
+import { en, enumerated, type Text, zh } from '../domain/text.ts';
 
 export interface KubeSettings {
   /** The value of `KUBECONFIG`: files, separated as in PATH. Undefined takes `<home>/.kube/config`, then the pod's own account. */
@@ -46,14 +47,22 @@ export function loadClusterConfig(settings: KubeSettings, contextName?: string):
   const files = loadFiles(settings);
   const wanted = contextName ?? files.map((file) => file.getCurrentContext()).find(Boolean);
   if (!wanted)
-    throw new Refused('the kubeconfig names no current context: set KUBE_CONTEXT, or run kubectl config use-context');
+    throw new Refused({
+      en: 'the kubeconfig names no current context: set KUBE_CONTEXT, or run kubectl config use-context',
+      zh: 'kubeconfig 没有指定当前上下文：请设置 KUBE_CONTEXT，或运行 kubectl config use-context',
+    });
   const context = firstOf(files, (file) => file.getContexts(), wanted);
-  if (!context) throw new Refused(`there is no context ${quote(wanted)}; there are ${namesOf(files)}`);
+  if (!context)
+    throw new Refused({
+      en: en`there is no context ${quote(wanted)}; there are ${namesOf(files)}`,
+      zh: zh`没有上下文 ${quote(wanted)}；现有的是 ${namesOf(files)}`,
+    });
   const cluster = firstOf(files, (file) => file.getClusters(), context.cluster);
   if (!cluster)
-    throw new Refused(
-      `context ${quote(wanted)} names cluster ${quote(context.cluster)}, which the kubeconfig does not have`,
-    );
+    throw new Refused({
+      en: en`context ${quote(wanted)} names cluster ${quote(context.cluster)}, which the kubeconfig does not have`,
+      zh: zh`上下文 ${quote(wanted)} 指向集群 ${quote(context.cluster)}，而 kubeconfig 中没有这个集群`,
+    });
   const user = firstOf(files, (file) => file.getUsers(), context.user) ?? { name: context.user };
   return freeze(context, cluster, user, settings);
 }
@@ -72,9 +81,11 @@ function loadFiles(settings: KubeSettings): readonly KubeConfig[] {
   if (usual !== undefined && isThere(usual)) return [loadFile(usual)];
   const root = settings.serviceAccountRoot ?? '/';
   if (isThere(join(root, TOKEN_FILE))) return [loadOwnAccount(root)];
-  throw new Refused(
-    `no cluster is configured: set KUBECONFIG, write ${usual ?? '~/.kube/config'}, or run inside a cluster`,
-  );
+  const file = usual ?? '~/.kube/config';
+  throw new Refused({
+    en: en`no cluster is configured: set KUBECONFIG, write ${file}, or run inside a cluster`,
+    zh: zh`没有配置集群：请设置 KUBECONFIG，编写 ${file}，或在集群内运行`,
+  });
 }
 
 function loadFile(path: string): KubeConfig {
@@ -82,9 +93,10 @@ function loadFile(path: string): KubeConfig {
   try {
     config.loadFromString(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw new Refused(
-      `the kubeconfig ${path} could not be read: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    throw new Refused({
+      en: en`the kubeconfig ${path} could not be read: ${messageOf(error)}`,
+      zh: zh`无法读取 kubeconfig ${path}：${messageOf(error)}`,
+    });
   }
   config.makePathsAbsolute(dirname(path));
   return config;
@@ -94,7 +106,10 @@ function loadOwnAccount(root: string): KubeConfig {
   const config = new KubeConfig();
   config.loadFromCluster(root === '/' ? '' : root);
   if (config.getCurrentCluster()?.server.includes('undefined')) {
-    throw new Refused('this looks like a pod, but KUBERNETES_SERVICE_HOST is not set: set KUBECONFIG instead');
+    throw new Refused({
+      en: 'this looks like a pod, but KUBERNETES_SERVICE_HOST is not set: set KUBECONFIG instead',
+      zh: '这里看起来是一个 Pod，但没有设置 KUBERNETES_SERVICE_HOST：请改为设置 KUBECONFIG',
+    });
   }
   return config;
 }
@@ -121,20 +136,28 @@ function freeze(context: Context, cluster: Cluster, user: User, settings: KubeSe
 /** TLS that is not verified, or none at all, is for this machine only. */
 function checkServer(cluster: Cluster): string {
   const url = URL.canParse(cluster.server) ? new URL(cluster.server) : undefined;
-  const where = `cluster ${quote(cluster.name)}`;
+  const where: Text = { en: en`cluster ${quote(cluster.name)}`, zh: zh`集群 ${quote(cluster.name)}` };
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:'))
-    throw new Refused(`${where}: its server ${quote(cluster.server)} is no https URL`);
+    throw new Refused({
+      en: en`${where}: its server ${quote(cluster.server)} is no https URL`,
+      zh: zh`${where}：它的 server ${quote(cluster.server)} 不是 https URL`,
+    });
   if (url.username !== '' || url.search !== '' || url.hash !== '')
-    throw new Refused(`${where}: its server must be a plain URL, without user, query or fragment`);
+    throw new Refused({
+      en: en`${where}: its server must be a plain URL, without user, query or fragment`,
+      zh: zh`${where}：它的 server 必须是普通 URL，不带用户、查询或片段`,
+    });
   if (isLoopback(url.hostname)) return url.href.replace(/\/+$/, '');
   if (url.protocol === 'http:')
-    throw new Refused(
-      `${where}: plain http to another machine is refused, because tokens would travel in the clear; use https`,
-    );
+    throw new Refused({
+      en: en`${where}: plain http to another machine is refused, because tokens would travel in the clear; use https`,
+      zh: zh`${where}：拒绝以普通 http 访问另一台机器，因为令牌会以明文传输；请使用 https`,
+    });
   if (cluster.skipTLSVerify)
-    throw new Refused(
-      `${where}: insecure-skip-tls-verify to another machine is refused; give certificate-authority-data instead`,
-    );
+    throw new Refused({
+      en: en`${where}: insecure-skip-tls-verify to another machine is refused; give certificate-authority-data instead`,
+      zh: zh`${where}：拒绝对另一台机器使用 insecure-skip-tls-verify；请改为提供 certificate-authority-data`,
+    });
   return url.href.replace(/\/+$/, '');
 }
 
@@ -154,21 +177,30 @@ const tokenFile = z.object({ name: z.literal('tokenFile'), config: z.object({ to
 function checkUser(user: User, settings: KubeSettings): PluginSpec | undefined {
   const provider: unknown = user.authProvider;
   if (provider && !tokenFile.safeParse(provider).success) {
-    throw new Refused(
-      `user ${quote(user.name)}: auth-provider is refused (Kubernetes dropped it in 1.26); use a token, a client certificate or exec`,
-    );
+    throw new Refused({
+      en: en`user ${quote(user.name)}: auth-provider is refused (Kubernetes dropped it in 1.26); use a token, a client certificate or exec`,
+      zh: zh`用户 ${quote(user.name)}：拒绝使用 auth-provider（Kubernetes 在 1.26 中已将其移除）；请使用令牌、客户端证书或 exec`,
+    });
   }
   const raw: unknown = user.exec;
   if (!raw) return undefined;
   const parsed = exec.safeParse(raw);
-  if (!parsed.success) throw new Refused(`user ${quote(user.name)}: its exec section has no command`);
+  if (!parsed.success)
+    throw new Refused({
+      en: en`user ${quote(user.name)}: its exec section has no command`,
+      zh: zh`用户 ${quote(user.name)}：它的 exec 部分没有 command`,
+    });
   const { apiVersion, command, args, env } = parsed.data;
   if (!isAbsolute(command) || !settings.allowedPlugins.includes(command)) {
-    const allowed =
-      settings.allowedPlugins.length === 0 ? 'none is allowed' : `allowed are ${settings.allowedPlugins.join(', ')}`;
-    throw new Refused(
-      `user ${quote(user.name)}: its credential plugin ${quote(command)} is not allowed (${allowed}); use a service account's token, or allow its absolute path`,
-    );
+    const plugins = enumerated(settings.allowedPlugins, settings.allowedPlugins.length);
+    const allowed: Text =
+      settings.allowedPlugins.length === 0
+        ? { en: 'none is allowed', zh: '没有允许任何插件' }
+        : { en: en`allowed are ${plugins}`, zh: zh`允许的是 ${plugins}` };
+    throw new Refused({
+      en: en`user ${quote(user.name)}: its credential plugin ${quote(command)} is not allowed (${allowed}); use a service account's token, or allow its absolute path`,
+      zh: zh`用户 ${quote(user.name)}：不允许使用它的凭据插件 ${quote(command)}（${allowed}）；请使用服务账户的令牌，或允许该插件的绝对路径`,
+    });
   }
   return {
     apiVersion,

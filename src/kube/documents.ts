@@ -1,5 +1,6 @@
 import { LineCounter, parseAllDocuments } from 'yaml';
-import { Refused } from '../domain/errors.ts';
+import { messageOf, Refused } from '../domain/errors.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import { parsePlainYaml } from './plain-yaml.ts';
 
 export interface RawDocument {
@@ -30,15 +31,24 @@ export function documentsOf(whole: string, path: string): readonly RawDocument[]
 
 const COLUMNS = /^\s*[A-Z][A-Z()-]*(?: [A-Z()-]+)*(?: {2,}[A-Z][A-Z()-]*(?: [A-Z()-]+)*)+[ \r]*(?:\n|$)/;
 
+/** What to do when a file leaves out most of its objects. */
+export const saveObjects: Text = {
+  en: 'save the objects with `kubectl get … -o yaml` (or `-o json`)',
+  zh: '请用 `kubectl get … -o yaml`（或 `-o json`）保存对象',
+};
+
 /** What kubectl prints for people leaves out most of each object; a diagnosis of it would be a guess. */
 function refuseTextForPeople(text: string, path: string): void {
-  const how = 'save the objects with `kubectl get … -o yaml` (or `-o json`)';
   if (COLUMNS.test(text))
-    throw new Refused(
-      `${path}:1: is a table that kubectl prints for people, which leaves out most of each object: ${how}`,
-    );
+    throw new Refused({
+      en: en`${path}:1: is a table that kubectl prints for people, which leaves out most of each object: ${saveObjects}`,
+      zh: zh`${path}:1：是 kubectl 打印给人看的表格，其中省略了每个对象的大部分内容：${saveObjects}`,
+    });
   if (/^Name: {2,}\S/.test(text))
-    throw new Refused(`${path}:1: is the text of kubectl describe, which leaves out a part of each object: ${how}`);
+    throw new Refused({
+      en: en`${path}:1: is the text of kubectl describe, which leaves out a part of each object: ${saveObjects}`,
+      zh: zh`${path}:1：是 kubectl describe 的文本，其中省略了每个对象的一部分内容：${saveObjects}`,
+    });
 }
 
 const START_OF_LOGS = /^==== START logs for (container .+ of pod .+) ====$/gm;
@@ -138,6 +148,13 @@ function countNewlines(text: string): number {
   return count;
 }
 
+function notYaml(where: string, cause: unknown): Refused {
+  return new Refused({
+    en: en`${where}: is not YAML: ${messageOf(cause)}`,
+    zh: zh`${where}：不是 YAML：${messageOf(cause)}`,
+  });
+}
+
 function parseWithLibrary(text: string, path: string, firstLine: number): readonly RawDocument[] {
   const lineCounter = new LineCounter();
   const documents = parseAllDocuments(text, { lineCounter, prettyErrors: false, logLevel: 'silent' });
@@ -145,13 +162,11 @@ function parseWithLibrary(text: string, path: string, firstLine: number): readon
   return documents.map((document) => {
     const line = (offset: number) => firstLine - 1 + lineCounter.linePos(offset).line;
     const [error] = document.errors;
-    if (error) throw new Refused(`${path}:${line(error.pos[0])}: is not YAML: ${error.message}`);
+    if (error) throw notYaml(`${path}:${line(error.pos[0])}`, error);
     try {
       return { value: document.toJS() as unknown, line: line(document.range[0]) };
     } catch (cause) {
-      throw new Refused(
-        `${path}:${line(document.range[0])}: is not YAML: ${cause instanceof Error ? cause.message : String(cause)}`,
-      );
+      throw notYaml(`${path}:${line(document.range[0])}`, cause);
     }
   });
 }

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { z } from 'zod';
 import { Transient } from '../domain/errors.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import type { PluginSpec } from './config.ts';
 
 export interface PluginCredential {
@@ -76,17 +77,27 @@ async function run(spec: PluginSpec): Promise<PluginCredential> {
     else chunks.push(chunk);
   });
   const code = await new Promise<number | null>((resolve, reject) => {
-    child.on('error', (error) => reject(new Transient(`the credential plugin ${spec.command} ${whyOf(error)}`)));
+    child.on('error', (error) => reject(new Transient(whyNotRun(spec, error))));
     child.on('close', resolve);
   });
-  if (code !== 0) throw new Transient(`the credential plugin ${spec.command} ended with code ${code ?? 'none'}`);
+  if (code !== 0)
+    throw new Transient({
+      en: en`the credential plugin ${spec.command} ended with code ${code ?? 'none'}`,
+      zh: zh`凭据插件 ${spec.command} 结束时的代码是 ${code ?? '未知'}`,
+    });
   return toCredential(spec, Buffer.concat(chunks).toString('utf8'));
 }
 
-function whyOf(error: Error): string {
+function whyNotRun({ command }: PluginSpec, error: Error): Text {
   return error.name === 'AbortError'
-    ? `did not answer within ${LIMIT_MS / 1000} s`
-    : `could not be run: ${error.message}`;
+    ? {
+        en: en`the credential plugin ${command} did not answer within ${LIMIT_MS / 1000} s`,
+        zh: zh`凭据插件 ${command} 在 ${LIMIT_MS / 1000} 秒内没有答复`,
+      }
+    : {
+        en: en`the credential plugin ${command} could not be run: ${error.message}`,
+        zh: zh`无法运行凭据插件 ${command}：${error.message}`,
+      };
 }
 
 /** Never quotes the answer: it holds a secret. */
@@ -95,11 +106,17 @@ function toCredential(spec: PluginSpec, text: string): PluginCredential {
   try {
     raw = JSON.parse(text);
   } catch {
-    throw new Transient(`the credential plugin ${spec.command} did not answer in JSON`);
+    throw new Transient({
+      en: en`the credential plugin ${spec.command} did not answer in JSON`,
+      zh: zh`凭据插件 ${spec.command} 的答复不是 JSON`,
+    });
   }
   const parsed = answer.safeParse(raw);
   if (!parsed.success)
-    throw new Transient(`the credential plugin ${spec.command} did not answer with an ExecCredential`);
+    throw new Transient({
+      en: en`the credential plugin ${spec.command} did not answer with an ExecCredential`,
+      zh: zh`凭据插件 ${spec.command} 的答复不是 ExecCredential`,
+    });
   const { token, clientCertificateData, clientKeyData, expirationTimestamp } = parsed.data.status;
   const expiresAt = expirationTimestamp === undefined ? undefined : Date.parse(expirationTimestamp);
   return {

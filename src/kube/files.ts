@@ -10,8 +10,8 @@ import {
   resourceNames,
   resources,
 } from '../domain/resources.ts';
-import { en, enumerated, type Sentence, type Text, zh } from '../domain/text.ts';
-import { documentsOf } from './documents.ts';
+import { en, enumerated, type Text, verbatim, zh } from '../domain/text.ts';
+import { documentsOf, saveObjects } from './documents.ts';
 import { type Bundle, bundleOfStream, type Layout, layoutOf } from './layout.ts';
 import { type ParseProblem, parseObjects, resourceOfRaw, startParsing, unfold } from './parse.ts';
 import { openSource, type Source, type SourceLimits } from './source.ts';
@@ -68,7 +68,11 @@ export async function readFiles(paths: readonly string[], options: FileOptions):
     }
     if (layout) world.addLayout(path, source, layout);
   }
-  if (read === 0) throw new Refused(`${paths.join(', ')}: holds no .yaml, .yml or .json file`);
+  if (read === 0)
+    throw new Refused({
+      en: en`${paths.join(', ')}: holds no .yaml, .yml or .json file`,
+      zh: zh`${paths.join('、')}：其中没有 .yaml、.yml 或 .json 文件`,
+    });
   const { input, notes } = world.toInput(options, clock);
   const objects = resourceNames.reduce((sum, name) => sum + input.objects[name].length, 0);
   return { input, notes, cost: { requests: 0, objects, bytes, milliseconds: Math.round(performance.now() - started) } };
@@ -120,9 +124,12 @@ class World {
       if (value === null || value === undefined) continue;
       const where = `${file.label}:${line}`;
       if (!hasKind(value)) {
-        const says = `${where}: is no Kubernetes object: a mapping with apiVersion and kind was expected`;
+        const says: Text = {
+          en: en`${where}: is no Kubernetes object: a mapping with apiVersion and kind was expected`,
+          zh: zh`${where}：不是 Kubernetes 对象：应为带有 apiVersion 和 kind 的映射`,
+        };
         if (file.isNamed) throw new Refused(says);
-        this.#notes.push(`${says}; passed over`);
+        this.#notes.push(`${says.en}; passed over`);
         continue;
       }
       if (value.kind === 'Snapshot' && String(value.apiVersion).startsWith('k8s-storage-bot.dev/'))
@@ -163,9 +170,11 @@ class World {
     const parsed = snapshotDocument.safeParse(value);
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
-      throw new Refused(
-        `${where}: the Snapshot document is wrong at ${issue?.path.join('.') || 'its top'}: ${issue?.message}`,
-      );
+      const path = issue?.path.join('.');
+      throw new Refused({
+        en: en`${where}: the Snapshot document is wrong at ${path || 'its top'}: ${issue?.message}`,
+        zh: zh`${where}：Snapshot 文档的 ${path || '顶层'} 有误：${issue?.message}`,
+      });
     }
     this.#snapshots.push(parsed.data);
   }
@@ -210,7 +219,10 @@ class World {
       if (now === null || now === undefined) return [];
       const ms = Date.parse(now);
       if (Number.isNaN(ms))
-        throw new Refused(`the Snapshot document's now is no RFC 3339 time: ${JSON.stringify(now)}`);
+        throw new Refused({
+          en: en`the Snapshot document's now is no RFC 3339 time: ${JSON.stringify(now)}`,
+          zh: zh`Snapshot 文档的 now 不是 RFC 3339 时间：${JSON.stringify(now)}`,
+        });
       return [ms];
     });
     return times.length === 0 ? this.#gatheredAt : Math.max(...times);
@@ -221,12 +233,15 @@ class World {
     problems: readonly ParseProblem[],
     coverage: Coverage | undefined,
   ): readonly Unread[] {
-    const reasons = new Map<ResourceName, Sentence>(asked.map((resource) => [resource, notRead]));
+    const reasons = new Map<ResourceName, Text>(asked.map((resource) => [resource, notRead]));
     for (const { resource: word, reason } of this.#snapshots.flatMap((snapshot) => snapshot.notRead ?? [])) {
       const resource = findResource(word);
       if (resource === undefined)
-        throw new Refused(`the Snapshot document's notRead names an unknown kind: ${JSON.stringify(word)}`);
-      if (!reasons.has(resource)) reasons.set(resource, reason === NOT_READ ? notRead : reason);
+        throw new Refused({
+          en: en`the Snapshot document's notRead names an unknown kind: ${JSON.stringify(word)}`,
+          zh: zh`Snapshot 文档的 notRead 中有未知的类别：${JSON.stringify(word)}`,
+        });
+      if (!reasons.has(resource)) reasons.set(resource, reason === NOT_READ ? notRead : verbatim(reason));
     }
     for (const [resource, list] of Map.groupBy(problems, (problem) => problem.resource)) {
       if (!reasons.has(resource)) reasons.set(resource, describeProblems(list));
@@ -315,9 +330,10 @@ function* objectsOf(value: { readonly kind: string; readonly apiVersion: unknown
   }
   const rows = value.kind === 'Table' ? tableDocument.safeParse(value).data?.rows : undefined;
   if (!rows?.every(({ object }) => isWhole(object)))
-    throw new Refused(
-      `${where}: is a ${value.kind} that leaves out most of each object: save the objects with \`kubectl get … -o yaml\` (or \`-o json\`)`,
-    );
+    throw new Refused({
+      en: en`${where}: is a ${value.kind} that leaves out most of each object: ${saveObjects}`,
+      zh: zh`${where}：是一个省略了每个对象大部分内容的 ${value.kind}：${saveObjects}`,
+    });
   for (const { object } of rows) yield* unfold(object);
 }
 

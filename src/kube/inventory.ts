@@ -16,7 +16,7 @@ export function withInventory(reader: ClusterReader, backend: BackendAccess | un
     },
     async get(resource, namespace, name, signal) {
       if (resource !== 'backendvolumes') return reader.get(resource, namespace, name, signal);
-      if (!backend) throw new Refused('no storage backend is connected');
+      if (!backend) throw new Refused({ en: 'no storage backend is connected', zh: '没有连接存储后端' });
       return backend.inventory.get(name, signal);
     },
   };

@@ -29,11 +29,11 @@ import {
   resources,
 } from '../domain/resources.ts';
 import { buildScope, type Scope, type ScopeRef } from '../domain/scope.ts';
-import { en, type Sentence, type Text, zh } from '../domain/text.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import type { ClusterReader, ReadRequest, ReadResult } from '../ports.ts';
 import { ApiError, deadlines, type KubeClient, type Meter, toDomainError } from './client.ts';
 import { describeProblems } from './files.ts';
-import { pathOf } from './names.ts';
+import { noNameFor, noNamespaceName, pathOf } from './names.ts';
 import { type Parsed, parseItems } from './parse.ts';
 
 export interface ReaderOptions {
@@ -117,8 +117,7 @@ async function getOne(
   const path = pathOf(resource, namespace, name);
   try {
     const { body } = await client.get({ path, deadlineMs: deadlines.readMs }, signal);
-    if (body['kind'] !== resources[resource].kind)
-      throw new ApiError('unexpected', `asked for a ${resources[resource].kind}, got another kind`);
+    if (body['kind'] !== resources[resource].kind) throw new ApiError('unexpected', anotherKind(resource));
     return body;
   } catch (error) {
     if (error instanceof ApiError && error.failure === 'not-found') return undefined;
@@ -139,16 +138,16 @@ async function readIdentity(client: KubeClient, signal: AbortSignal, meter?: Met
     if (error instanceof ApiError && error.failure === 'unauthorized') {
       {
         const says = {
-          en: en`cluster ${client.name} does not accept these credentials: ${error.message}`,
-          zh: zh`集群 ${client.name} 不接受这些凭据：${error.message}`,
+          en: en`cluster ${client.name} does not accept these credentials: ${error.says}`,
+          zh: zh`集群 ${client.name} 不接受这些凭据：${error.says}`,
         };
         throw new Refused(says, { cause: error });
       }
     }
     if (error instanceof ApiError) {
       const says = {
-        en: en`cluster ${client.name} cannot be reached: ${error.message}`,
-        zh: zh`无法访问集群 ${client.name}：${error.message}`,
+        en: en`cluster ${client.name} cannot be reached: ${error.says}`,
+        zh: zh`无法访问集群 ${client.name}：${error.says}`,
       };
       throw new Transient(says, { cause: error });
     }
@@ -168,7 +167,7 @@ class Reading implements Meter {
   readonly #onRaw: ReaderOptions['onRaw'];
   readonly #budget: number;
   readonly #objects = new Map<ResourceName, Map<string, ObjectMeta>>();
-  readonly #unread = new Map<ResourceName, Sentence>();
+  readonly #unread = new Map<ResourceName, Text>();
   readonly #podNamespaces = new Set<string>();
   readonly #podNodes = new Set<string>();
   /** Namespaces or `whole`, by kind: what need not be asked for again. */
@@ -847,8 +846,7 @@ class Reading implements Meter {
         this.#signal,
         this,
       );
-      if (body['kind'] !== resources[kind].kind)
-        throw new ApiError('unexpected', `asked for a ${resources[kind].kind}, got another kind`);
+      if (body['kind'] !== resources[kind].kind) throw new ApiError('unexpected', anotherKind(kind));
       this.#keep(kind, parseItems(kind, [body]));
       this.#onRaw?.(kind, body);
     } catch (error) {
@@ -1061,10 +1059,9 @@ function namespaceOfServer(server: string): string {
 /** Names of a question come from people: say at once that nothing can be called so. */
 function checkScope(scope: ScopeRef): void {
   if (scope.kind === 'Cluster') return;
-  if (scope.namespace !== null && !isNamespaceName(scope.namespace))
-    throw new Refused(`${JSON.stringify(scope.namespace.slice(0, 80))} is no name of a namespace`);
+  if (scope.namespace !== null && !isNamespaceName(scope.namespace)) throw noNamespaceName(scope.namespace);
   const isName = scope.kind === 'Namespace' ? isNamespaceName(scope.name) : isObjectName(scope.name);
-  if (!isName) throw new Refused(`${JSON.stringify(scope.name.slice(0, 80))} is no name that a ${scope.kind} can have`);
+  if (!isName) throw noNameFor(scope.kind, scope.name);
 }
 
 function toPage(
@@ -1076,14 +1073,24 @@ function toPage(
     body['kind'] !== `${resources[kind].kind}List` ||
     !(Array.isArray(items) || items === null || items === undefined)
   ) {
-    throw new ApiError('unexpected', `asked for a list of ${kind}, got something else`);
+    throw new ApiError('unexpected', {
+      en: en`asked for a list of ${kind}, got something else`,
+      zh: zh`请求的是 ${kind} 的列表，得到的却是别的内容`,
+    });
   }
   const token =
     typeof metadata === 'object' && metadata !== null && 'continue' in metadata ? metadata['continue'] : undefined;
   return { items: items ?? [], next: typeof token === 'string' && token !== '' ? token : undefined };
 }
 
-function reasonOf(error: ApiError): Sentence {
+function anotherKind(kind: ResourceName): Text {
+  return {
+    en: en`asked for a ${resources[kind].kind}, got another kind`,
+    zh: zh`请求的是 ${resources[kind].kind}，得到的却是另一种对象`,
+  };
+}
+
+function reasonOf(error: ApiError): Text {
   switch (error.failure) {
     case 'forbidden':
     case 'unauthorized':
@@ -1092,7 +1099,7 @@ function reasonOf(error: ApiError): Sentence {
     case 'not-found':
       return { en: 'not served by this cluster', zh: '这个集群不提供它' };
     case 'timeout':
-      return { en: en`timed out: ${error.message}`, zh: zh`超时：${error.message}` };
+      return { en: en`timed out: ${error.says}`, zh: zh`超时：${error.says}` };
     case 'gone':
       return { en: 'the list expired twice while it was read', zh: '列表在读取过程中两次过期' };
     case 'throttled':
@@ -1102,7 +1109,7 @@ function reasonOf(error: ApiError): Sentence {
     case 'server':
     case 'network':
     case 'unexpected':
-      return error.message;
+      return error.says;
     default:
       return absurd(error.failure);
   }

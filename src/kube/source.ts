@@ -5,7 +5,8 @@ import { Transform } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { constants, createGunzip, gunzipSync } from 'node:zlib';
-import { Refused } from '../domain/errors.ts';
+import { messageOf, Refused } from '../domain/errors.ts';
+import { en, type Text, verbatim, type Word, zh } from '../domain/text.ts';
 
 export interface SavedText {
   /** Inside the source, separated by `/`; empty for a single file. */
@@ -60,13 +61,16 @@ export async function openSource(path: string, limits: SourceLimits = usualLimit
       case 'gzip':
         return single(path, async () => gunzipSync(await readFile(path), { maxOutputLength: limits.entryBytes }));
       case 'zip':
-        if (info.size > limits.entryBytes) throw tooLarge(path, 'is larger than', limits.entryBytes);
+        if (info.size > limits.entryBytes) throw tooLarge(path, 'entry', limits.entryBytes);
         return await openZip(path, limits);
       case 'tar':
       case 'tar.gz':
         return await openTar(path, format === 'tar.gz', limits);
       default:
-        throw new Refused(`${path}: is compressed with ${format}: unpack it first and give the folder`);
+        throw new Refused({
+          en: en`${path}: is compressed with ${format}: unpack it first and give the folder`,
+          zh: zh`${path}：使用 ${format} 压缩：请先解压，然后给出文件夹`,
+        });
     }
   } catch (error) {
     throw explained(path, error);
@@ -159,10 +163,10 @@ async function* entriesOfTar(
         continue;
       }
       const label = `${path}!${name}`;
-      if ((entry.header.size ?? 0) > limits.entryBytes) throw tooLarge(label, 'is larger than', limits.entryBytes);
+      if ((entry.header.size ?? 0) > limits.entryBytes) throw tooLarge(label, 'entry', limits.entryBytes);
       const bytes = await buffer(entry);
       kept += bytes.length;
-      if (kept > limits.keptBytes) throw tooLarge(path, 'holds objects of more than', limits.keptBytes);
+      if (kept > limits.keptBytes) throw tooLarge(path, 'objects', limits.keptBytes);
       yield { name, bytes };
     }
     await feeding;
@@ -180,7 +184,7 @@ function meter(path: string, most: number): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       bytes += chunk.length;
-      if (bytes > most) done(tooLarge(path, 'unpacks to more than', most));
+      if (bytes > most) done(tooLarge(path, 'unpacked', most));
       else done(null, chunk);
     },
   });
@@ -206,8 +210,8 @@ async function openZip(path: string, limits: SourceLimits): Promise<Source> {
         filter: ({ name, originalSize }) => {
           if (name.endsWith('/') || !isPlain(name) || !wanted(clean(name))) return false;
           kept += originalSize;
-          if (originalSize > limits.entryBytes) throw tooLarge(`${path}!${name}`, 'is larger than', limits.entryBytes);
-          if (kept > limits.keptBytes) throw tooLarge(path, 'holds objects of more than', limits.keptBytes);
+          if (originalSize > limits.entryBytes) throw tooLarge(`${path}!${name}`, 'entry', limits.entryBytes);
+          if (kept > limits.keptBytes) throw tooLarge(path, 'objects', limits.keptBytes);
           return true;
         },
       });
@@ -231,9 +235,10 @@ class Names {
 
   add(name: string): void {
     if (this.paths.length + this.odd.length >= this.#limits.entries)
-      throw new Refused(
-        `${this.#archive}: holds more than ${this.#limits.entries} files: unpack it and give a part of it`,
-      );
+      throw new Refused({
+        en: en`${this.#archive}: holds more than ${this.#limits.entries} files: unpack it and give a part of it`,
+        zh: zh`${this.#archive}：包含的文件超过 ${this.#limits.entries} 个：请将其解压，然后给出其中一部分`,
+      });
     if (isPlain(name)) this.paths.push(clean(name));
     else this.odd.push(`${this.#archive}!${name}: leads out of the archive; passed over`);
   }
@@ -292,29 +297,42 @@ function decode(bytes: Uint8Array): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
-function tooLarge(what: string, how: string, bytes: number): Refused {
-  return new Refused(
-    `${what}: ${how} ${describeBytes(bytes)}: unpack it yourself and give the folder, or a part of it`,
-  );
+const tooLargeWords = {
+  entry: { en: 'is larger than', zh: '大于' },
+  objects: { en: 'holds objects of more than', zh: '其中的对象超过' },
+  unpacked: { en: 'unpacks to more than', zh: '解压后超过' },
+} as const satisfies Readonly<Record<string, Text>>;
+
+function tooLarge(what: string, which: keyof typeof tooLargeWords, bytes: number): Refused {
+  const how = tooLargeWords[which];
+  return new Refused({
+    en: en`${what}: ${how} ${describeBytes(bytes)}: unpack it yourself and give the folder, or a part of it`,
+    zh: zh`${what}：${how} ${describeBytes(bytes)}：请自行解压，然后给出文件夹或其中一部分`,
+  });
 }
 
-function describeBytes(bytes: number): string {
-  return bytes >= MIB ? `${Math.round(bytes / MIB)} MiB` : `${bytes} bytes`;
+function describeBytes(bytes: number): Word {
+  if (bytes >= MIB) return `${Math.round(bytes / MIB)} MiB`;
+  return { en: `${bytes} bytes`, zh: `${bytes} 字节` };
 }
 
 function explained(path: string, error: unknown): Refused {
   if (error instanceof Refused) return error;
-  return new Refused(`${path}: ${describe(error)}`, { cause: error });
+  const why = describe(error);
+  return new Refused({ en: en`${path}: ${why}`, zh: zh`${path}：${why}` }, { cause: error });
 }
 
-function describe(error: unknown): string {
+function describe(error: unknown): Text {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'ENOENT') return 'no such file or folder';
-  if (code === 'EACCES') return 'may not be read (permission denied)';
+  if (code === 'ENOENT') return { en: 'no such file or folder', zh: '没有这个文件或文件夹' };
+  if (code === 'EACCES') return { en: 'may not be read (permission denied)', zh: '无法读取（没有权限）' };
   if (code === 'ERR_STRING_TOO_LONG' || code === 'ERR_FS_FILE_TOO_LARGE' || code === 'ERR_BUFFER_TOO_LARGE')
-    return 'is too large for one file: split it into several';
-  const message = error instanceof Error ? error.message : String(error);
+    return {
+      en: 'is too large for one file: split it into several',
+      zh: '对单个文件来说太大：请将其拆分为多个',
+    };
+  const message = messageOf(error);
   return /^Z_|^ERR_ZLIB/.test(code) || /tar|zip|header|inflate/i.test(message)
-    ? `is damaged or no archive after all (${message})`
-    : message;
+    ? { en: en`is damaged or no archive after all (${message})`, zh: zh`已损坏，或者并不是归档文件（${message}）` }
+    : verbatim(message);
 }

@@ -66,19 +66,19 @@ function toRequest(write: Write, options: { readonly auditId: string; readonly d
 
 function toResult(error: unknown): WriteResult {
   // The signal fell while the request was on its way.
-  if (error instanceof Transient) return { kind: 'unknown', says: error.message };
-  if (error instanceof Refused) return { kind: 'invalid', says: error.message };
+  if (error instanceof Transient) return { kind: 'unknown', says: error.says };
+  if (error instanceof Refused) return { kind: 'invalid', says: error.says };
   if (!(error instanceof ApiError)) throw error;
   switch (error.failure) {
     case 'conflict':
-      return { kind: 'conflict', says: error.message };
+      return { kind: 'conflict', says: error.says };
     case 'invalid':
-      return { kind: 'invalid', says: error.message };
+      return { kind: 'invalid', says: error.says };
     case 'not-found':
-      return { kind: 'notFound', says: error.message };
+      return { kind: 'notFound', says: error.says };
     case 'forbidden':
     case 'unauthorized':
-      return { kind: 'forbidden', says: error.message };
+      return { kind: 'forbidden', says: error.says };
     case 'not-served':
     case 'gone':
     case 'throttled':
@@ -86,7 +86,7 @@ function toResult(error: unknown): WriteResult {
     case 'network':
     case 'timeout':
     case 'unexpected':
-      return { kind: 'unknown', says: error.message };
+      return { kind: 'unknown', says: error.says };
     default:
       return absurd(error.failure);
   }

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { buffer, text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { Transient } from '../domain/errors.ts';
+import { en, zh } from '../domain/text.ts';
 import type { Painter } from '../ports.ts';
 
 /** A cold start on a busy machine included. */
@@ -29,10 +30,11 @@ export function createPainter(timeoutMs = DRAWING_MS): Painter {
       try {
         const [code, png, says] = await Promise.all([ended, buffer(child.stdout), text(child.stderr)]);
         if (code === 0) return png;
-        throw new Transient(`the picture could not be drawn: ${says.trim().slice(0, 300) || `exit code ${code}`}`);
+        const why = says.trim().slice(0, 300) || `exit code ${code}`;
+        throw new Transient({ en: en`the picture could not be drawn: ${why}`, zh: zh`无法绘制图片：${why}` });
       } catch (error) {
         if (error instanceof Transient) throw error;
-        throw new Transient('the picture could not be drawn', { cause: error });
+        throw new Transient({ en: 'the picture could not be drawn', zh: '无法绘制图片' }, { cause: error });
       }
     },
   };

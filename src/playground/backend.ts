@@ -1,10 +1,11 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
-import { Transient } from '../domain/errors.ts';
+import { saysOf, Transient } from '../domain/errors.ts';
 import type { BackendVolume, JsonObject } from '../domain/objects.ts';
 import { refOf } from '../domain/ref.ts';
 import { apiVersionOf } from '../domain/resources.ts';
+import { en, type Text, verbatim, zh } from '../domain/text.ts';
 import type { Write } from '../domain/write.ts';
 import type { BackendAccess, BackendWriter, WriteResult } from '../ports.ts';
 import { type Backend, BackendError } from './cluster/backend.ts';
@@ -103,7 +104,7 @@ export function backendAccess(url: string): BackendAccess {
     inventory: {
       async list(signal) {
         const response = await request(url, signal);
-        if (!response.ok) throw new Transient(`the backend answered ${response.status}`);
+        if (!response.ok) throw new Transient(answered(response.status));
         return z
           .array(item)
           .parse(await response.json())
@@ -113,7 +114,7 @@ export function backendAccess(url: string): BackendAccess {
         const response = await request(`${url}/${encodeURIComponent(handle)}`, signal);
         if (response.status === 404 && notFound.safeParse(await response.json()).data?.handle === handle)
           return undefined;
-        if (!response.ok) throw new Transient(`the backend answered ${response.status}`);
+        if (!response.ok) throw new Transient(answered(response.status));
         return toObject(await response.json());
       },
     },
@@ -129,7 +130,14 @@ function backendWriter(url: string): BackendWriter {
   return {
     async write(write, { auditId, dryRun }, signal): Promise<WriteResult> {
       const asked = changeOf(write, dryRun);
-      if (!asked) return { kind: 'invalid', says: `the backend has no ${write.verb} of ${write.resource}` };
+      if (!asked)
+        return {
+          kind: 'invalid',
+          says: {
+            en: en`the backend has no ${write.verb} of ${write.resource}`,
+            zh: zh`存储后端不支持对 ${write.resource} 的 ${write.verb}`,
+          },
+        };
       try {
         const response = await request(`${url}/${encodeURIComponent(write.name)}`, signal, {
           method: 'POST',
@@ -138,7 +146,7 @@ function backendWriter(url: string): BackendWriter {
         });
         return toResult(response.status, await response.json());
       } catch (error) {
-        return { kind: 'unknown', says: error instanceof Error ? error.message : String(error) };
+        return { kind: 'unknown', says: saysOf(error) };
       }
     },
   };
@@ -167,7 +175,8 @@ const snapshotPatch = z.tuple([
 ]);
 
 function toResult(status: number, body: unknown): WriteResult {
-  const says = failure.safeParse(body).data?.error ?? `the backend answered ${status}`;
+  const said = failure.safeParse(body).data?.error;
+  const says = said === undefined ? answered(status) : verbatim(said);
   switch (status) {
     case 200:
       return { kind: 'applied', object: body === null ? undefined : toObject(body) };
@@ -225,4 +234,8 @@ function toVolume(raw: z.infer<typeof item>): BackendVolume {
     lastSeenAt: raw.seenAt[1],
     snapshots: raw.snapshots,
   };
+}
+
+function answered(status: number): Text {
+  return { en: en`the backend answered ${status}`, zh: zh`存储后端的答复是 ${status}` };
 }

@@ -11,6 +11,7 @@ import {
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { messageOf, Transient } from '../domain/errors.ts';
+import { en, zh } from '../domain/text.ts';
 import { type JobKind, type JobRef, jobKinds, type Log, type Queue } from '../ports.ts';
 import { jobId } from './job-id.ts';
 
@@ -139,7 +140,13 @@ async function migrate(connectionString: string): Promise<void> {
     await client.connect();
     await runMigrations(client, SCHEMA);
   } catch (cause) {
-    throw new Transient(`the queue's tables could not be made: ${messageOf(cause)}`, { cause });
+    throw new Transient(
+      {
+        en: en`the queue's tables could not be made: ${messageOf(cause)}`,
+        zh: zh`无法创建队列的表：${messageOf(cause)}`,
+      },
+      { cause },
+    );
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -218,7 +225,8 @@ class BullmqQueue implements Queue {
   async enqueue(job: JobRef, delayMs = 0): Promise<void> {
     const id = jobId(job);
     const queue = this.#queues.get(job.kind);
-    if (!queue || this.#closing.signal.aborted) throw new Transient('the queue is being closed');
+    if (!queue || this.#closing.signal.aborted)
+      throw new Transient({ en: 'the queue is being closed', zh: '队列正在关闭' });
     const added = queue.add(
       job.kind,
       { id: job.id, n: job.n },
@@ -227,7 +235,13 @@ class BullmqQueue implements Queue {
     try {
       await within(added, ENQUEUE_MS);
     } catch (cause) {
-      throw new Transient(`the queue does not take it now: ${messageOf(cause)}`, { cause });
+      throw new Transient(
+        {
+          en: en`the queue does not take it now: ${messageOf(cause)}`,
+          zh: zh`队列现在无法接收：${messageOf(cause)}`,
+        },
+        { cause },
+      );
     }
   }
 
@@ -283,7 +297,7 @@ class BullmqQueue implements Queue {
    * was begun, and a call that begins after it never settles: so the jobs in hand are waited for here.
    */
   async #close(): Promise<void> {
-    this.#closing.abort(new Transient('the process is stopping'));
+    this.#closing.abort(new Transient({ en: 'the process is stopping', zh: '进程正在停止' }));
     await Promise.all(this.#workers.map((worker) => settles(worker.pause(true), STOP_TAKING_MS)));
     const isIdle = await settles(Promise.allSettled(this.#active), this.#options.closeMs ?? CLOSE_MS);
     await Promise.all(this.#workers.map((worker) => settles(worker.close(!isIdle), 2_000)));

@@ -10,7 +10,8 @@ import {
 } from '@slack/web-api';
 import { z } from 'zod';
 import type { KnownPerson } from '../domain/approval.ts';
-import { messageOf, Refused, Transient, Uncertain } from '../domain/errors.ts';
+import { Refused, saysOf, Transient, Uncertain } from '../domain/errors.ts';
+import { en, type Text, zh } from '../domain/text.ts';
 import type { Blocks, Chat, Clock, Log } from '../ports.ts';
 import { checkMessage, checkView } from './limits.ts';
 import { slackLogger } from './logger.ts';
@@ -105,7 +106,11 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
     signal: AbortSignal,
     deadlineMs = timeoutMs,
   ): Promise<unknown> {
-    if (signal.aborted) throw new Transient(`${method} was not sent: there was no time left`);
+    if (signal.aborted)
+      throw new Transient({
+        en: en`${method} was not sent: there was no time left`,
+        zh: zh`${method} 没有发送：时间已用完`,
+      });
     const client = new WebClient(settings.token, {
       slackApiUrl: settings.apiUrl,
       allowAbsoluteUrls: false,
@@ -148,18 +153,23 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
   }
 
   async function sendFile(url: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
-    if (!isSlacks(url, settings.apiUrl, uploadHosts)) throw new Refused('the upload address does not lead to Slack');
+    if (!isSlacks(url, settings.apiUrl, uploadHosts))
+      throw new Refused({ en: 'the upload address does not lead to Slack', zh: '上传地址不指向 Slack' });
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const headers = { 'content-type': 'application/octet-stream' };
     const body = new Uint8Array(content);
     const answer = await fetch(url, { method: 'POST', headers, body, redirect: 'error', signal: deadline }).catch(
       (cause: unknown) => {
-        throw new Transient('the upload of a picture was not finished', { cause });
+        throw new Transient({ en: 'the upload of a picture was not finished', zh: '图片的上传没有完成' }, { cause });
       },
     );
     await answer.body?.cancel();
-    if (answer.status >= 500) throw new Transient(`Slack answered an upload with ${answer.status}`);
-    if (!answer.ok) throw new Refused(`Slack answered an upload with ${answer.status}`);
+    const says = {
+      en: en`Slack answered an upload with ${answer.status}`,
+      zh: zh`Slack 对上传的答复是 ${answer.status}`,
+    };
+    if (answer.status >= 500) throw new Transient(says);
+    if (!answer.ok) throw new Refused(says);
   }
 
   async function personNow(id: string, signal: AbortSignal): Promise<KnownPerson> {
@@ -176,13 +186,15 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
         isStranger: read.is_stranger,
         locale: read.locale,
       };
-      if (person.id !== id) return { id, unreadable: 'Slack answered about somebody else' };
+      if (person.id !== id)
+        return { id, unreadable: { en: 'Slack answered about somebody else', zh: 'Slack 答复的是另一个人' } };
       if (people.size > 10_000) people.clear();
       people.set(id, { person, at: clock.now() });
       return person;
     } catch (error) {
       people.delete(id);
-      return { id, unreadable: error instanceof z.ZodError ? 'the answer lacks what is needed' : messageOf(error) };
+      const lacking = { en: 'the answer lacks what is needed', zh: '答复中缺少所需的内容' };
+      return { id, unreadable: error instanceof z.ZodError ? lacking : saysOf(error) };
     }
   }
 
@@ -207,7 +219,8 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
       );
     },
     async upload({ name, png }, signal) {
-      if (clock.now() < uploadsOffUntil) throw new Refused('Slack has refused uploads not long ago');
+      if (clock.now() < uploadsOffUntil)
+        throw new Refused({ en: 'Slack has refused uploads not long ago', zh: 'Slack 不久前拒绝了上传' });
       try {
         const args = { filename: name, length: png.length };
         const method = 'files.getUploadURLExternal';
@@ -226,7 +239,7 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
     async person(id, signal) {
       const known = people.get(id);
       if (known && clock.now() - known.at < PERSON_TTL_MS) return known.person;
-      return whoIs(id, signal).catch((error: unknown) => ({ id, unreadable: messageOf(error) }));
+      return whoIs(id, signal).catch((error: unknown) => ({ id, unreadable: saysOf(error) }));
     },
     async openModal(triggerId, view, signal) {
       const faults = checkView(view);
@@ -237,7 +250,8 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
       await call('views.publish', { user_id: to, view }, signal);
     },
     async respond(responseUrl, message, signal) {
-      if (!isSlacks(responseUrl, settings.apiUrl)) throw new Refused('the response_url does not lead to Slack');
+      if (!isSlacks(responseUrl, settings.apiUrl))
+        throw new Refused({ en: 'the response_url does not lead to Slack', zh: 'response_url 不指向 Slack' });
       const body = {
         response_type: 'ephemeral',
         replace_original: false,
@@ -254,10 +268,17 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
         signal: deadline,
       } as const;
       const answer = await fetch(responseUrl, init).catch((cause: unknown) => {
-        throw new Uncertain('the answer to an interaction may not have arrived', { cause });
+        throw new Uncertain(
+          { en: 'the answer to an interaction may not have arrived', zh: '对一次交互的答复可能没有送达' },
+          { cause },
+        );
       });
       await answer.body?.cancel();
-      if (!answer.ok) throw new Refused(`Slack refused the answer to an interaction (${answer.status})`);
+      if (!answer.ok)
+        throw new Refused({
+          en: en`Slack refused the answer to an interaction (${answer.status})`,
+          zh: zh`Slack 拒绝了对一次交互的答复（${answer.status}）`,
+        });
     },
   };
 }
@@ -272,12 +293,12 @@ function shared<T>(
 ): (key: string, signal: AbortSignal) => Promise<T> {
   const asked = new Map<string, Promise<T>>();
   return async (key, signal) => {
-    if (signal.aborted) throw new Transient('there was no time left to ask Slack');
+    if (signal.aborted) throw new Transient({ en: 'there was no time left to ask Slack', zh: '已没有时间询问 Slack' });
     const known = asked.get(key);
     const answer = known ?? ask(key, AbortSignal.timeout(timeoutMs)).finally(() => asked.delete(key));
     if (!known) asked.set(key, answer);
     const late = Promise.withResolvers<never>();
-    const giveUp = () => late.reject(new Transient('Slack did not answer in time'));
+    const giveUp = () => late.reject(new Transient({ en: 'Slack did not answer in time', zh: 'Slack 没有及时答复' }));
     signal.addEventListener('abort', giveUp, { once: true });
     try {
       return await Promise.race([answer, late.promise]);
@@ -310,7 +331,10 @@ function fetchUntil(signal: AbortSignal): FetchFunction {
 function parse<T>(method: Method, schema: z.ZodType<T>, answer: unknown): T {
   const read = schema.safeParse(answer);
   if (read.success) return read.data;
-  const says = `the answer to ${method} is not what Slack documents`;
+  const says = {
+    en: en`the answer to ${method} is not what Slack documents`,
+    zh: zh`对 ${method} 的答复与 Slack 的文档不符`,
+  };
   throw posts.has(method) ? new Uncertain(says, { cause: read.error }) : new Transient(says, { cause: read.error });
 }
 
@@ -325,27 +349,37 @@ const maybeDone: ReadonlySet<string> = new Set([
 ]);
 
 function toDomain(method: Method, error: unknown, log: Log): Error {
-  if (error instanceof WebAPIRateLimitedError) {
-    return new Transient(`Slack limits the rate of ${method}`, { cause: error, retryAfterMs: error.retryAfter * 1000 });
-  }
-  const unsure = (says: string) =>
+  const limited = { en: en`Slack limits the rate of ${method}`, zh: zh`Slack 限制了 ${method} 的速率` };
+  if (error instanceof WebAPIRateLimitedError)
+    return new Transient(limited, { cause: error, retryAfterMs: error.retryAfter * 1000 });
+  const unsure = (says: Text) =>
     posts.has(method) ? new Uncertain(says, { cause: error }) : new Transient(says, { cause: error });
   if (error instanceof WebAPIPlatformError) {
     const code = error.data.error;
     if (code === 'ratelimited' || code === 'rate_limited')
-      return new Transient(`Slack limits the rate of ${method}`, { cause: error, retryAfterMs: 1000 });
-    if (maybeDone.has(code)) return unsure(`Slack could not finish ${method}: ${code}`);
+      return new Transient(limited, { cause: error, retryAfterMs: 1000 });
+    if (maybeDone.has(code))
+      return unsure({ en: en`Slack could not finish ${method}: ${code}`, zh: zh`Slack 未能完成 ${method}：${code}` });
     log.warn('Slack refused a call', { method, code, messages: error.data.response_metadata?.messages?.slice(0, 5) });
-    return new Refused(`Slack refused ${method}: ${code}`, { cause: error });
+    return new Refused(
+      { en: en`Slack refused ${method}: ${code}`, zh: zh`Slack 拒绝了 ${method}：${code}` },
+      { cause: error },
+    );
   }
   if (error instanceof WebAPIHTTPError) {
-    if (error.statusCode >= 500) return unsure(`Slack answered ${method} with ${error.statusCode}`);
-    return new Refused(`Slack answered ${method} with ${error.statusCode}`, { cause: error });
+    const says = {
+      en: en`Slack answered ${method} with ${error.statusCode}`,
+      zh: zh`Slack 对 ${method} 的答复是 ${error.statusCode}`,
+    };
+    return error.statusCode >= 500 ? unsure(says) : new Refused(says, { cause: error });
   }
   if (error instanceof WebAPIRequestError) {
     if (notSent.test(causesOf(error.original)))
-      return new Transient(`Slack cannot be reached (${method})`, { cause: error });
-    return unsure(`the answer to ${method} was lost`);
+      return new Transient(
+        { en: en`Slack cannot be reached (${method})`, zh: zh`无法访问 Slack（${method}）` },
+        { cause: error },
+      );
+    return unsure({ en: en`the answer to ${method} was lost`, zh: zh`对 ${method} 的答复已丢失` });
   }
   return error instanceof Error ? error : new Error(String(error), { cause: error });
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { App, type Receiver } from '@slack/bolt';
 import { messageOf, Refused, Transient } from '../domain/errors.ts';
 import { planIn } from '../domain/spoken.ts';
-import { en, type Sentence, type Text, textIn, zh } from '../domain/text.ts';
+import { en, type Text, textIn, zh } from '../domain/text.ts';
 import type { Locale } from '../locales/en.ts';
 import { locales } from '../locales/index.ts';
 import type { Log } from '../ports.ts';
@@ -67,7 +67,7 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
     }
   }
 
-  async function tell(to: Actor, responseUrl: string | undefined, text: Sentence): Promise<void> {
+  async function tell(to: Actor, responseUrl: string | undefined, text: Text): Promise<void> {
     const t = await localeOf(to.user);
     const message = whisperOf(textIn(text, t.language), t);
     const signal = AbortSignal.timeout(10_000);

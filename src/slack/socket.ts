@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SocketModeReceiver } from '@slack/bolt';
 import { z } from 'zod';
 import { messageOf, Refused, Transient } from '../domain/errors.ts';
+import { en, zh } from '../domain/text.ts';
 import type { Log } from '../ports.ts';
 import { slackLogger } from './logger.ts';
 
@@ -78,7 +79,7 @@ export function createSocket(
       isUp = false;
     });
     const late = sleep(CONNECT_MS, undefined, { ref: false }).then(() => {
-      throw new Transient('Slack did not say hello in time');
+      throw new Transient({ en: 'Slack did not say hello in time', zh: 'Slack 没有及时打招呼（hello）' });
     });
     await Promise.race([client.start(), late]);
     return { ended };
@@ -110,7 +111,11 @@ export function createSocket(
         loop = keepConnected(ended);
       } catch (error) {
         const says = messageOf(error);
-        if (hopeless.test(says)) throw new Refused(`Slack does not take the app token: ${says}`, { cause: error });
+        if (hopeless.test(says))
+          throw new Refused(
+            { en: en`Slack does not take the app token: ${says}`, zh: zh`Slack 不接受应用令牌：${says}` },
+            { cause: error },
+          );
         log.warn('Slack cannot be reached yet; the socket is opened when it can', { says });
         loop = keepConnected(Promise.resolve());
       }

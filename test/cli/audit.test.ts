@@ -11,6 +11,7 @@ import { addPlanWord } from '../../src/cli/plan.ts';
 import type { StoredDeps } from '../../src/cli/stored.ts';
 import { openStore } from '../../src/db/store.ts';
 import { Transient } from '../../src/domain/errors.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { anyText, approved, containing, openIncident, pod } from '../db/given.ts';
 import { silent, type TestDatabase, testServer } from '../support/database.ts';
 
@@ -28,7 +29,7 @@ async function run(words: string, database?: TestDatabase) {
     openStore: () =>
       database
         ? openStore({ connectionString: database.connectionString, log: silent })
-        : Promise.reject(new Transient('no database')),
+        : Promise.reject(new Transient(verbatim('no database'))),
   };
   const program = new Command().exitOverride();
   for (const add of [addIncidentsWord, addIncidentWord, addPlanWord, addAuditWord]) add(program, deps);

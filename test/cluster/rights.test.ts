@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { requirementOf } from '../../src/domain/approval.ts';
-import { textIn } from '../../src/domain/text.ts';
+import { textIn, verbatim } from '../../src/domain/text.ts';
 import { minutes } from '../../src/domain/time.ts';
 import { faults } from '../../src/faults/index.ts';
 import { describeRequest, isEffect } from './bed/audit.ts';
@@ -140,7 +140,7 @@ async function playWithoutRights({ scenario, at: place }: Trial, bed: Bed, house
     await giveBack();
     const [verb, resource] = right.split(' ');
     const says = `cannot ${verb} resource "${resource}"`;
-    const why = textIn(ended.stateReason ?? '', 'en');
+    const why = textIn(ended.stateReason ?? verbatim(''), 'en');
     expect({ right, state: ended.state, why }).toMatchObject({ right, state: 'FAILED' });
     expect(why).toContain('Nothing was changed');
     expect(why).toContain(says);

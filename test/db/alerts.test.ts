@@ -4,6 +4,7 @@ import { readAlert } from '../../src/domain/alert.ts';
 import { afterDiagnosis, type Incident } from '../../src/domain/incident.ts';
 import type { Ref } from '../../src/domain/ref.ts';
 import type { Finding, Report } from '../../src/domain/report.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import type { Store } from '../../src/ports.ts';
 import { group, type TestAlert, written } from '../support/alerts.ts';
 import { type TestDatabase, testServer } from '../support/database.ts';
@@ -47,8 +48,8 @@ function findingOf(cause: CauseName): Finding {
     subject: ref('Node', null, cause),
     involved: [],
     affected: pods.map((name) => ref('Pod', 'shop', name)),
-    summary: 'a',
-    explanation: 'b',
+    summary: verbatim('a'),
+    explanation: verbatim('b'),
     evidence: [],
     unread: [],
     offers: [],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Refused } from '../../src/domain/errors.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { testServer } from '../support/database.ts';
 import {
   approved,
@@ -20,7 +21,7 @@ import {
 
 const server = testServer();
 const intent = { auditId: 'audit-1', before: null, leaseMs: LEASE };
-const done = { state: 'DONE', result: 'applied', after: null, leaseMs: LEASE } as const;
+const done = { state: 'DONE', result: verbatim('applied'), after: null, leaseMs: LEASE } as const;
 
 describe('claim', () => {
   it('is given to exactly one of many who ask at once', async () => {
@@ -86,7 +87,7 @@ describe('fence', () => {
     ['intent', (store, fence) => store.intent(fence, 1, intent)],
     ['outcome', (store, fence) => store.outcome(fence, 1, done)],
     ['beginVerifying', (store, fence) => store.beginVerifying(fence, LEASE)],
-    ['finish', (store, fence) => store.finish(fence, 'FAILED', 'x')],
+    ['finish', (store, fence) => store.finish(fence, 'FAILED', verbatim('x'))],
     ['goalHeld', (store, fence) => store.goalHeld(fence, true)],
   ] satisfies [
     string,
@@ -120,7 +121,7 @@ describe('steps', () => {
     await store.intent(fence, 1, { ...intent, before: { metadata: { uid: 'u1' } } });
     expect((await getPlan(store, 'pln-a')).steps[0]).toMatchObject({ no: 1, state: 'INTENT', epoch: 1, attempt: 1 });
     await store.outcome(fence, 1, done);
-    expect((await getPlan(store, 'pln-a')).steps[0]).toMatchObject({ state: 'DONE', result: 'applied' });
+    expect((await getPlan(store, 'pln-a')).steps[0]).toMatchObject({ state: 'DONE', result: verbatim('applied') });
     const events = (await store.auditOf({ incident: 'inc-a', limit: 2 })).map(({ body }): unknown => JSON.parse(body));
     expect(events).toMatchObject([
       { kind: 'intent', auditId: 'audit-1', step: 1, epoch: 1, data: { verb: 'delete', resource: 'pods', uid: 'u1' } },
@@ -176,19 +177,19 @@ describe('end', () => {
   it('is SUCCEEDED only from VERIFYING', async () => {
     const store = await server.store();
     const fence = await claimed(store, 'a');
-    await expect(store.finish(fence, 'SUCCEEDED', 'x')).rejects.toThrow(Refused);
+    await expect(store.finish(fence, 'SUCCEEDED', verbatim('x'))).rejects.toThrow(Refused);
     await finishAll(store, fence);
     expect((await getPlan(store, 'pln-a')).state).toBe('SUCCEEDED');
-    await expect(store.finish(fence, 'FAILED', 'x')).rejects.toThrow(Refused);
+    await expect(store.finish(fence, 'FAILED', verbatim('x'))).rejects.toThrow(Refused);
   });
 
   it('is not FAILED while a step may have had its effect, and not SUPERSEDED once one was begun', async () => {
     const store = await server.store();
     const fence = await claimed(store, 'a');
     await store.intent(fence, 1, intent);
-    await expect(store.finish(fence, 'FAILED', 'x')).rejects.toThrow('may have had its effect');
-    await expect(store.finish(fence, 'SUPERSEDED', 'x')).rejects.toThrow('begun already');
-    await store.finish(fence, 'NEEDS_ATTENTION', 'x');
+    await expect(store.finish(fence, 'FAILED', verbatim('x'))).rejects.toThrow('may have had its effect');
+    await expect(store.finish(fence, 'SUPERSEDED', verbatim('x'))).rejects.toThrow('begun already');
+    await store.finish(fence, 'NEEDS_ATTENTION', verbatim('x'));
     expect((await getPlan(store, 'pln-a')).steps.map(({ state }) => state)).toEqual(['INTENT', 'PENDING']);
   });
 
@@ -196,7 +197,7 @@ describe('end', () => {
     const store = await server.store();
     const fence = await claimed(store, 'a');
     await store.outcome(fence, 1, { ...done, state: 'REFUSED' });
-    await store.finish(fence, 'FAILED', 'forbidden');
+    await store.finish(fence, 'FAILED', verbatim('forbidden'));
     expect((await getPlan(store, 'pln-a')).steps.map(({ state }) => state)).toEqual(['REFUSED', 'SKIPPED']);
   });
 
@@ -205,11 +206,11 @@ describe('end', () => {
     async (to) => {
       const store = await server.store();
       await approved(store, 'a', { writes: [pod('a')] });
-      await store.endUnbegun('pln-a', to, 'why');
-      await store.endUnbegun('pln-a', to, 'why');
-      expect(await getPlan(store, 'pln-a')).toMatchObject({ state: to, stateReason: 'why' });
+      await store.endUnbegun('pln-a', to, verbatim('why'));
+      await store.endUnbegun('pln-a', to, verbatim('why'));
+      expect(await getPlan(store, 'pln-a')).toMatchObject({ state: to, stateReason: verbatim('why') });
       await claimed(store, 'b', { writes: [pod('b')] });
-      await expect(store.endUnbegun('pln-b', to, 'why')).rejects.toThrow(Refused);
+      await expect(store.endUnbegun('pln-b', to, verbatim('why'))).rejects.toThrow(Refused);
     },
   );
 });
@@ -245,7 +246,7 @@ describe('resume', () => {
     const fence = await claimed(store, 'a', { writes: [pod('u1'), pod('u2'), pod('u3')] });
     await doStep(store, fence, 1);
     await store.pause(await request(store), null, 'U-OPS');
-    await store.finish(fence, 'HALTED', 'paused');
+    await store.finish(fence, 'HALTED', verbatim('paused'));
     await store.resume(await request(store), null, 'U-OPS');
     expect(await getPlan(store, 'pln-a')).toMatchObject({ state: 'SUPERSEDED', successor: 'pln-a-part2' });
     const rest = await getPlan(store, 'pln-a-part2');
@@ -267,11 +268,11 @@ describe('resume', () => {
     const store = await server.store();
     const unclear = await claimed(store, 'unclear', { writes: [pod('a')] });
     await store.intent(unclear, 1, intent);
-    await store.finish(unclear, 'HALTED', 'paused');
+    await store.finish(unclear, 'HALTED', verbatim('paused'));
     const held = await claimed(store, 'held', { writes: [pod('b')] });
     await store.pause(await request(store), null, 'U-OPS');
     await store.pause(await request(store), CLUSTER, 'U-OPS');
-    await store.finish(held, 'HALTED', 'paused');
+    await store.finish(held, 'HALTED', verbatim('paused'));
     await store.resume(await request(store), CLUSTER, 'U-OPS');
     expect((await getPlan(store, 'pln-held')).state).toBe('HALTED');
     expect(await store.pausedBy(CLUSTER)).toBeDefined();

@@ -3,6 +3,7 @@ import type { Plan } from '../../src/domain/plan.ts';
 import type { Risk } from '../../src/domain/remediation.ts';
 import { digestOf, type Report } from '../../src/domain/report.ts';
 import type { ScopeRef } from '../../src/domain/scope.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { createObject, deleteObject, toPlanned, type Write } from '../../src/domain/write.ts';
 import type { Fence, NewPlan, Store } from '../../src/ports.ts';
 
@@ -195,11 +196,11 @@ export async function doStep(store: Store, fence: Fence, step: number): Promise<
     before: { metadata: { name: 'x' } },
     leaseMs: LEASE,
   });
-  await store.outcome(fence, step, { state: 'DONE', result: 'applied', after: null, leaseMs: LEASE });
+  await store.outcome(fence, step, { state: 'DONE', result: verbatim('applied'), after: null, leaseMs: LEASE });
 }
 
 export async function finishAll(store: Store, fence: Fence): Promise<void> {
   for (const { no } of (await getPlan(store, fence.plan)).steps) await doStep(store, fence, no);
   await store.beginVerifying(fence, LEASE);
-  await store.finish(fence, 'SUCCEEDED', 'Done.');
+  await store.finish(fence, 'SUCCEEDED', verbatim('Done.'));
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Refused } from '../../src/domain/errors.ts';
 import { mayBecome, type PlanState, type StepState } from '../../src/domain/plan.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import type { Fence, Store } from '../../src/ports.ts';
 import { type TestDatabase, testServer } from '../support/database.ts';
 import { getPlan, LEASE, planned, pod, request, vote } from './given.ts';
@@ -161,13 +162,18 @@ async function act(store: Store, database: TestDatabase, fences: Map<Owner, Fenc
         return true;
       case 'outcome':
         if ((await getPlan(store, 'pln-a')).steps[0]?.state !== 'INTENT') return false;
-        await store.outcome(fence ?? never(), 1, { state: 'DONE', result: 'applied', after: null, leaseMs: LEASE });
+        await store.outcome(fence ?? never(), 1, {
+          state: 'DONE',
+          result: verbatim('applied'),
+          after: null,
+          leaseMs: LEASE,
+        });
         return true;
       case 'verify':
         await store.beginVerifying(fence ?? never(), LEASE);
         return true;
       case 'finish':
-        await store.finish(fence ?? never(), next.to, 'Because.');
+        await store.finish(fence ?? never(), next.to, verbatim('Because.'));
         return true;
     }
   } catch (error) {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { verbatim } from '../../src/domain/text.ts';
 import { testServer } from '../support/database.ts';
 import {
   approved,
@@ -118,7 +119,7 @@ describe('votes', () => {
     const inboxId = await request(store);
     const refused = await vote(store, 'pln-second', 'U-C', { inboxId });
     expect(refused).toMatchObject({ kind: 'refused', says: { en: containing('pln-first') } });
-    await store.finish(first, 'FAILED', 'x');
+    await store.finish(first, 'FAILED', verbatim('x'));
     expect(await vote(store, 'pln-second', 'U-C', { inboxId })).toEqual(refused);
     expect((await getPlan(store, 'pln-second')).state).toBe('AWAITING_APPROVAL');
   });
@@ -192,7 +193,7 @@ describe('targets', () => {
   it.each(['FAILED', 'SUPERSEDED'] as const)('are free again after %s', async (to) => {
     const store = await server.store();
     const fence = await claimed(store, 'first');
-    await store.finish(fence, to, 'x');
+    await store.finish(fence, to, verbatim('x'));
     await planned(store, 'second', { risk: 'medium' });
     expect((await vote(store, 'pln-second', 'U-C')).kind).toBe('quorum');
   });
@@ -200,7 +201,7 @@ describe('targets', () => {
   it.each(['HALTED', 'NEEDS_ATTENTION'] as const)('stay taken after %s', async (to) => {
     const store = await server.store();
     const fence = await claimed(store, 'first');
-    await store.finish(fence, to, 'x');
+    await store.finish(fence, to, verbatim('x'));
     await planned(store, 'second', { risk: 'medium' });
     expect(await vote(store, 'pln-second', 'U-C')).toMatchObject({
       kind: 'refused',

@@ -9,6 +9,7 @@ import {
 } from '../../src/domain/approval.ts';
 import type { Vote } from '../../src/domain/plan.ts';
 import type { Risk } from '../../src/domain/remediation.ts';
+import { verbatim } from '../../src/domain/text.ts';
 
 const member: Person = {
   id: 'U1',
@@ -42,7 +43,7 @@ describe('who may decide', () => {
     ['a guest', { ...member, isRestricted: true }],
     ['a single-channel guest', { ...member, isUltraRestricted: true }],
     ['an external person', { ...member, isStranger: true }],
-    ['somebody whom Slack did not tell', { id: 'U1', unreadable: 'ratelimited' }],
+    ['somebody whom Slack did not tell', { id: 'U1', unreadable: verbatim('ratelimited') }],
   ])('refuses %s with a reason', (_, person) => {
     const why = whyNotEligible(person, 'T1');
     expect(why?.en).toMatch(/\w{4}/);
@@ -62,7 +63,7 @@ it.each([
 });
 
 it('somebody whom Slack does not tell has no known language', () => {
-  expect(languageOf({ id: 'U1', unreadable: 'ratelimited' })).toBeUndefined();
+  expect(languageOf({ id: 'U1', unreadable: verbatim('ratelimited') })).toBeUndefined();
 });
 
 describe('what a plan needs', () => {

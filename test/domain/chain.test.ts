@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { type Catalogue, diagnose } from '../../src/diagnose.ts';
 import { type Chain, chainOf, describeChain, FEWEST_OBJECTS, MOST_BOXES } from '../../src/domain/chain.ts';
 import type { Finding } from '../../src/domain/report.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { diagnoseObjects, loadCatalogue, parseScope, toCluster } from '../support/fixture.ts';
 
 const caseFile = z.object({
@@ -26,7 +27,10 @@ beforeAll(async () => {
   catalogue = await loadCatalogue();
 });
 
-function chainsOf(one: Case, objects = one.objects): readonly { readonly finding: Finding; readonly chain: Chain }[] {
+function chainsOf(
+  one: Case,
+  objects = one.objects,
+): readonly { readonly finding: Finding<unknown>; readonly chain: Chain }[] {
   const cluster = toCluster(objects);
   return diagnoseObjects(objects, parseScope(one.target), catalogue).findings.flatMap((finding) => {
     const chain = chainOf(finding, cluster);
@@ -126,8 +130,8 @@ function findingOn(objects: readonly Record<string, unknown>[], change: Partial<
     subject,
     involved: [],
     affected: [],
-    summary: '',
-    explanation: '',
+    summary: verbatim(''),
+    explanation: verbatim(''),
     evidence: [],
     unread: [],
     offers: [],

@@ -3,15 +3,14 @@ import { diagnose } from '../../src/diagnose.ts';
 import {
   bytesOf,
   differencesOf,
-  fateInWords,
   groupsOf,
   hasNearFit,
   isNearName,
   patchCommand,
   shellWord,
-  some,
 } from '../../src/domain/claim.ts';
 import { Cluster } from '../../src/domain/cluster.ts';
+import { fateInWords } from '../../src/domain/fate.ts';
 import { textIn } from '../../src/domain/text.ts';
 import { claimHeldByFinishedPod } from '../../src/faults/claim-held-by-finished-pod.ts';
 import { claimHeldByPod } from '../../src/faults/claim-held-by-pod.ts';
@@ -181,15 +180,6 @@ describe('a command to copy', () => {
 });
 
 it.each([
-  [['a'], 'pod a'],
-  [['a', 'b'], 'pods a and b'],
-  [['a', 'b', 'c'], 'pods a, b and c'],
-  [['a', 'b', 'c', 'd', 'e'], 'pods a, b, c and 2 more'],
-])('lists %j as "%s"', (names, text) => {
-  expect(some(names, 'pod')).toBe(text);
-});
-
-it.each([
   [
     { goes: ['pv-1'] },
     /^When the deletion ends, the data of volume pv-1 is destroyed: the reclaim policy is Delete\.$/,
@@ -199,7 +189,7 @@ it.each([
   [{ lost: ['pv-1'] }, /pv-1 is missing or bound to another claim/],
   [{}, /no data is at stake/],
 ])('the fate of the data is always said in words: %j', (fate, text) => {
-  expect(fateInWords({ goes: [], wiped: [], stays: [], lost: [], ...fate })).toMatch(text);
+  expect(fateInWords({ goes: [], wiped: [], stays: [], lost: [], ...fate }).en).toMatch(text);
 });
 
 it('groups keep the order of first appearance', () => {

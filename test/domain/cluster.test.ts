@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Cluster, isLeaseFresh, isLeaseStale, uniqueVolumeName } from '../../src/domain/cluster.ts';
 import { emptyObjects } from '../../src/domain/objects.ts';
 import { describeRef } from '../../src/domain/ref.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { NOW, toCluster } from '../support/fixture.ts';
 import {
   ownedBy,
@@ -199,7 +200,7 @@ describe('what was not read', () => {
     identity: { name: null, uid: null },
     now: NOW,
     objects: emptyObjects,
-    unread: [{ resource: 'leases', reason: 'forbidden' }],
+    unread: [{ resource: 'leases', reason: verbatim('forbidden') }],
     podCoverage: { kind: 'some', namespaces: new Set(['shop']), nodes: new Set(['n1']) },
     source: 'live',
   });
@@ -207,7 +208,7 @@ describe('what was not read', () => {
   it('is told apart from what is empty', () => {
     expect([cluster.isRead('leases'), cluster.whyUnread('leases'), cluster.isRead('pods')]).toEqual([
       false,
-      'forbidden',
+      verbatim('forbidden'),
       true,
     ]);
   });

@@ -15,7 +15,7 @@ import {
   step,
 } from '../../src/domain/incident.ts';
 import type { Finding, Report } from '../../src/domain/report.ts';
-import { textIn } from '../../src/domain/text.ts';
+import { textIn, verbatim } from '../../src/domain/text.ts';
 
 const node = { apiVersion: 'v1', kind: 'Node', namespace: null, name: 'n1', uid: 'u' };
 
@@ -30,8 +30,8 @@ function finding(change: Partial<Finding>): Finding {
     subject: node,
     involved: [],
     affected: [],
-    summary: 'a',
-    explanation: 'b',
+    summary: verbatim('a'),
+    explanation: verbatim('b'),
     evidence: [],
     unread: [],
     offers: [],
@@ -60,8 +60,8 @@ describe('an incident after a diagnosis', () => {
     ['with nothing but information is resolved', { findings: [finding({ severity: 'info' })] }, 'resolved'],
     ['with trouble stays', { findings: [finding({})] }, 'diagnosed'],
     ['with progress stays', { findings: [finding({ verdict: 'progress', recheckAfterSeconds: 90 })] }, 'diagnosed'],
-    ['that could not read something stays', { unknown: [{ fault: 'x', reason: 'forbidden' }] }, 'diagnosed'],
-    ['with something unexplained stays', { unexplained: [{ object: node, says: 'deleting' }] }, 'diagnosed'],
+    ['that could not read something stays', { unknown: [{ fault: 'x', reason: verbatim('forbidden') }] }, 'diagnosed'],
+    ['with something unexplained stays', { unexplained: [{ object: node, says: verbatim('deleting') }] }, 'diagnosed'],
   ])('%s', (_, change, state) => {
     expect(afterDiagnosis(report(change)).state).toBe(state);
   });
@@ -83,28 +83,28 @@ describe('an incident after a diagnosis', () => {
     ['by an alert has one when there is trouble', { findings: [finding({})] }, alerted, 'diagnosed', true],
     [
       'by an alert has one for what is unexplained',
-      { unexplained: [{ object: node, says: 'x' }] },
+      { unexplained: [{ object: node, says: verbatim('x') }] },
       alerted,
       'diagnosed',
       true,
     ],
     [
       'by an alert has none when something could not be read and it need have no storage',
-      { unknown: [{ fault: 'x', reason: 'y' }] },
+      { unknown: [{ fault: 'x', reason: verbatim('y') }] },
       alerted,
       'resolved',
       false,
     ],
     [
       'by an alert about storage has one when something could not be read',
-      { unknown: [{ fault: 'x', reason: 'y' }] },
+      { unknown: [{ fault: 'x', reason: verbatim('y') }] },
       { ...alerted, isStorage: true },
       'diagnosed',
       true,
     ],
     [
       'by an alert that is over ends when nothing but silence is left',
-      { unknown: [{ fault: 'x', reason: 'y' }] },
+      { unknown: [{ fault: 'x', reason: verbatim('y') }] },
       { ...alerted, isStorage: true, isFiring: false },
       'resolved',
       false,

@@ -11,6 +11,7 @@ import {
   plural,
   sentences,
   textIn,
+  verbatim,
   zh,
 } from '../../src/domain/text.ts';
 import { hours, minutes, seconds } from '../../src/domain/time.ts';
@@ -45,8 +46,11 @@ describe('a text', () => {
     );
   });
 
-  it('of one language is the same in both', () => {
-    expect([textIn('n3', 'en'), textIn('n3', 'zh')]).toEqual(['n3', 'n3']);
+  it('of somebody else is the same in both', () => {
+    expect([textIn(verbatim('not found'), 'en'), textIn(verbatim('not found'), 'zh')]).toEqual([
+      'not found',
+      'not found',
+    ]);
   });
 
   it.each([
@@ -108,11 +112,19 @@ describe('named things', () => {
 it('sentences and reasons follow each other as the language has it', () => {
   const parts = [{ en: 'One.', zh: '一。' }, undefined, { en: 'Two.', zh: '二。' }];
   expect(sentences(...parts)).toEqual({ en: 'One. Two.', zh: '一。二。' });
-  expect(clauses(['a', undefined, 'b'])).toEqual({ en: 'a; b', zh: 'a；b' });
+  expect(clauses([verbatim('a'), undefined, verbatim('b')])).toEqual({ en: 'a; b', zh: 'a；b' });
 });
 
 describe('a stored sentence', () => {
-  it.each(['plain', '{not json', '{"en":"a"}', '', { en: 'a', zh: '甲' }])('%j comes back as it was', (sentence) => {
+  it('comes back as it was', () => {
+    const sentence = { en: 'a', zh: '甲' };
     expect(readSentence(writeSentence(sentence))).toEqual(sentence);
   });
+
+  it.each(['plain', '{not json', '{"en":"a"}', ''])(
+    'of before the second language, %j, is the same in both',
+    (stored) => {
+      expect(readSentence(stored)).toEqual({ en: stored, zh: stored });
+    },
+  );
 });

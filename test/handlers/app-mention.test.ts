@@ -3,6 +3,7 @@ import { appMention } from '../../handlers/events/app-mention.ts';
 import type { Happening } from '../../src/surface.ts';
 import { type FakeSurface, fakeSurface } from '../slack/support/fake-surface.ts';
 import { incidentOf } from '../slack/support/samples.ts';
+import { storedIncident } from '../support/stored.ts';
 
 let surface: FakeSurface;
 
@@ -15,7 +16,7 @@ function mention(text: string, thread: string | null): Happening {
 }
 
 describe('a mention in the thread of an incident', () => {
-  beforeEach(() => surface.set({ incident: incidentOf() }));
+  beforeEach(() => surface.set({ incident: storedIncident(incidentOf()) }));
 
   const words: readonly (readonly [string, unknown])[] = [
     ['<@UBOT>', { kind: 'ask', topic: 'status', about: 'inc-1', thread: '9.1' }],

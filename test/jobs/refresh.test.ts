@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { type RefreshDeps, refresh } from '../../jobs/refresh.ts';
 import type { Chain } from '../../src/domain/chain.ts';
 import { Refused, Transient } from '../../src/domain/errors.ts';
-import type { Incident } from '../../src/domain/incident.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import type { ChatMessage, PostedMessage } from '../../src/ports.ts';
 import { incidentOf, recordingLog } from '../slack/support/samples.ts';
+import { storedIncident } from '../support/stored.ts';
 
 const signal = new AbortController().signal;
 const node = { namespace: null, state: null, more: 0 } as const;
@@ -20,7 +21,7 @@ const chain: Chain = {
   ],
   culprit: 'n',
 };
-const incident: Incident = incidentOf({ thread: null, chains: [{ finding: 'f1', chain }] });
+const incident = storedIncident(incidentOf({ thread: null, chains: [{ finding: 'f1', chain }] }));
 
 /** A workspace, a database and a painter, each of which a test can let fail. */
 class Town {
@@ -44,7 +45,7 @@ class Town {
   show(ts: string, message: ChatMessage): void {
     if (pictureOf(message) !== undefined && this.refusals > 0) {
       this.refusals -= 1;
-      throw new Refused('Slack refused chat.update: invalid_blocks');
+      throw new Refused(verbatim('Slack refused chat.update: invalid_blocks'));
     }
     this.shown.set(ts, message);
   }
@@ -74,7 +75,8 @@ class Town {
       settings: { language: 'en', admin: 'U0ADMIN', incidentChannel: 'C1' },
       chat: {
         post: async (channel, _thread, message) => {
-          if (channel === this.missingChannel) throw new Refused('Slack refused chat.postMessage: channel_not_found');
+          if (channel === this.missingChannel)
+            throw new Refused(verbatim('Slack refused chat.postMessage: channel_not_found'));
           const ts = `${this.shown.size + 1}.0`;
           this.show(ts, message);
           this.did.push('post');
@@ -126,7 +128,7 @@ describe('the picture of a thread', () => {
     const town = new Town();
     await town.refresh();
     await town.refresh();
-    town.incident = { ...incident, problem: 'no connection' };
+    town.incident = { ...incident, problem: verbatim('no connection') };
     await town.refresh();
     expect(town.did.filter((what) => what === 'upload')).toHaveLength(1);
     expect(town.did.filter((what) => what === 'post')).toHaveLength(2);
@@ -145,9 +147,9 @@ describe('the picture of a thread', () => {
   });
 
   it.each([
-    ['Slack refuses the upload', { upload: () => Promise.reject(new Refused('missing_scope')) }, 0],
-    ['the upload fails', { upload: () => Promise.reject(new Transient('no answer')) }, 1],
-    ['it cannot be drawn', { png: () => Promise.reject(new Transient('exit code 1')) }, 1],
+    ['Slack refuses the upload', { upload: () => Promise.reject(new Refused(verbatim('missing_scope'))) }, 0],
+    ['the upload fails', { upload: () => Promise.reject(new Transient(verbatim('no answer'))) }, 1],
+    ['it cannot be drawn', { png: () => Promise.reject(new Transient(verbatim('exit code 1'))) }, 1],
   ])('is left out when %s, and the thread stands', async (_, failing, warnings) => {
     const town = Object.assign(new Town(), failing);
     await town.refresh();

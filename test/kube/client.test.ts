@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Refused, Transient } from '../../src/domain/errors.ts';
 import { isNamespaceName, isObjectName } from '../../src/domain/names.ts';
 import { resourceNames, resources } from '../../src/domain/resources.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { deleteObject, patchObject } from '../../src/domain/write.ts';
 import { ApiError, type ApiFailure, KubeClient, toDomainError } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config.ts';
@@ -102,8 +103,12 @@ describe('what an API server may answer', () => {
       'timeout',
       'unexpected',
     ];
-    const refused = failures.filter((failure) => toDomainError(new ApiError(failure, 'x')) instanceof Refused);
-    const transient = failures.filter((failure) => toDomainError(new ApiError(failure, 'x')) instanceof Transient);
+    const refused = failures.filter(
+      (failure) => toDomainError(new ApiError(failure, verbatim('x'))) instanceof Refused,
+    );
+    const transient = failures.filter(
+      (failure) => toDomainError(new ApiError(failure, verbatim('x'))) instanceof Transient,
+    );
     expect(refused).toEqual(['not-found', 'not-served', 'forbidden', 'unauthorized', 'conflict', 'invalid']);
     expect([...refused, ...transient].toSorted()).toEqual(failures.toSorted());
   });

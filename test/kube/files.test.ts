@@ -65,7 +65,7 @@ describe('saved objects', () => {
     });
     expect(input.now).toBe(Date.parse('2026-11-30T12:00:00Z'));
     expect(input.identity).toEqual({ name: 'prod', uid: 'u-1' });
-    expect(input.unread).toEqual([{ resource: 'leases', reason: 'forbidden' }]);
+    expect(input.unread).toEqual([{ resource: 'leases', reason: { en: 'forbidden', zh: 'forbidden' } }]);
     expect(input.podCoverage).toEqual({ kind: 'some', namespaces: new Set(['shop']), nodes: new Set(['n1']) });
   });
 

@@ -47,7 +47,7 @@ async function readOver(objects: readonly unknown[], scope: ScopeRef) {
   }
 }
 
-function gist({ findings }: Report) {
+function gist({ findings }: Report<unknown>) {
   return findings
     .filter(({ severity }) => severity !== 'info')
     .map(({ fault, verdict, subject, offers }) => ({

@@ -7,7 +7,7 @@ import { Cluster, type ClusterInput } from '../../src/domain/cluster.ts';
 import { Refused } from '../../src/domain/errors.ts';
 import { type ResourceName, resourceNames, resources } from '../../src/domain/resources.ts';
 import { reportIn, type SpokenReport } from '../../src/domain/spoken.ts';
-import { textIn } from '../../src/domain/text.ts';
+import { textIn, verbatim } from '../../src/domain/text.ts';
 import { type FileOptions, readFiles } from '../../src/kube/files.ts';
 import { resourceOfRaw } from '../../src/kube/parse.ts';
 import { writePlainYaml } from '../../src/kube/plain-yaml.ts';
@@ -119,7 +119,7 @@ function reportOf(input: ClusterInput, scope = incident.target): SpokenReport {
 
 const unreadOf = (input: ClusterInput) => input.unread.map(({ resource }) => resource);
 const reasonOf = (input: ClusterInput, of: ResourceName) =>
-  textIn(input.unread.find(({ resource }) => resource === of)?.reason ?? '', 'en');
+  textIn(input.unread.find(({ resource }) => resource === of)?.reason ?? verbatim(''), 'en');
 
 describe('a must-gather', () => {
   const ways = [

@@ -2,8 +2,10 @@
  * Every remediation of the catalogue, in the state of each of its `before` fixtures, through the machine: every step meets
  * every answer that an API server or a storage backend can give, and every end of the process.
  */
+
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/domain/objects.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { remediate } from '../../src/remediate.ts';
 import { remediations } from '../../src/remediations/index.ts';
 import { kindOf, loadRemediationFixtures, type RemediationFixture } from '../remediations/fixtures.ts';
@@ -64,7 +66,7 @@ describe.each(cases)('$id, step $step', ({ id, step }) => {
       for (const where of ['replies', 'dryRuns'] as const) {
         for (const world of worldsWith(id, step)) {
           const before = where === 'dryRuns' ? earlyAsks(world).length : 0;
-          world[where].push(...own(before + step - 1), { kind, says: 'no' });
+          world[where].push(...own(before + step - 1), { kind, says: verbatim('no') });
           await remediate('pln-1', world.deps(), signal);
           expect(world.plan.state).toBe(step === 1 ? 'FAILED' : 'NEEDS_ATTENTION');
           expect(stepsDone(world)).toEqual(upTo(step - 1));
@@ -81,7 +83,7 @@ describe.each(cases)('$id, step $step', ({ id, step }) => {
       if (ask < 0 && step > 1) continue;
       const { verb, resource, name } = world.plan.steps[step - 1]?.write ?? world.plan.writes[0] ?? {};
       const says = `${resource} "${name}" is forbidden: User "act" cannot ${verb} resource "${resource}" in API group ""`;
-      world.dryRuns.push(...own(step > 1 ? ask : earlyAsks(world).length), { kind: 'forbidden', says });
+      world.dryRuns.push(...own(step > 1 ? ask : earlyAsks(world).length), { kind: 'forbidden', says: verbatim(says) });
       await remediate('pln-1', world.deps(), signal);
       expect(world.plan.state).toBe('FAILED');
       expect(world.plan.stateReason).toContain(says);

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { Refused, Transient } from '../../src/domain/errors.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { patchObject, toPlanned } from '../../src/domain/write.ts';
 import { remediate } from '../../src/remediate.ts';
 import { type Guard, World } from '../support/execution.ts';
+import { storedPlan } from '../support/stored.ts';
 import { executorPoints, runWithCrash } from './crash.ts';
 
 const signal = new AbortController().signal;
@@ -111,7 +113,10 @@ describe('an approved plan', () => {
     const world = new World();
     const deps = {
       ...world.deps(),
-      chat: { ...world.deps().chat, personNow: (id: string) => Promise.resolve({ id, unreadable: 'ratelimited' }) },
+      chat: {
+        ...world.deps().chat,
+        personNow: (id: string) => Promise.resolve({ id, unreadable: verbatim('ratelimited') }),
+      },
     };
     await expect(remediate('pln-1', deps, signal)).rejects.toThrow(Transient);
     expect(world.plan.state).toBe('APPROVED');
@@ -140,7 +145,7 @@ describe('an approved plan', () => {
       'pln-1',
       {
         ...deps,
-        store: { ...deps.store, findPlan: (id) => Promise.resolve(id === whole.id ? whole : world.plan) },
+        store: { ...deps.store, findPlan: (id) => Promise.resolve(storedPlan(id === whole.id ? whole : world.plan)) },
         remediations: deps.remediations.map((remediation) => ({
           ...remediation,
           settled: (no: number) => settled.push(no) > 0,
@@ -166,8 +171,12 @@ describe('an approved plan', () => {
   });
 
   it.each([
-    ['its preflight refuses now', ['n1 shows a sign of life'], /Nothing was changed: n1 shows a sign of life/],
-    ['its target is gone', new Refused('p0 is gone'), /Nothing was changed: p0 is gone/],
+    [
+      'its preflight refuses now',
+      [verbatim('n1 shows a sign of life')],
+      /Nothing was changed: n1 shows a sign of life/,
+    ],
+    ['its target is gone', new Refused(verbatim('p0 is gone')), /Nothing was changed: p0 is gone/],
   ])('is superseded when %s, with the reason', async (_, answer, line) => {
     const world = new World();
     const deps = world.deps();
@@ -187,7 +196,7 @@ describe('an approved plan', () => {
     'fails without a change when its dry run is %s',
     async (kind) => {
       const world = new World();
-      world.dryRun = { kind, says: 'no' };
+      world.dryRun = { kind, says: verbatim('no') };
       await remediate('pln-1', world.deps(), signal);
       expect(world.plan.state).toBe('FAILED');
       expect(world.plan.stateReason).toContain('Nothing was changed');
@@ -197,14 +206,14 @@ describe('an approved plan', () => {
 
   it('goes on when a webhook cannot be dry-run', async () => {
     const world = new World();
-    world.dryRun = { kind: 'invalid', says: 'admission webhook "x" does not support dry run' };
+    world.dryRun = { kind: 'invalid', says: verbatim('admission webhook "x" does not support dry run') };
     await remediate('pln-1', world.deps(), signal);
     expect(world.plan.state).toBe('SUCCEEDED');
   });
 
   it('is given back, untouched, when the API server does not answer the dry run', async () => {
     const world = new World();
-    world.dryRun = { kind: 'unknown', says: 'timeout' };
+    world.dryRun = { kind: 'unknown', says: verbatim('timeout') };
     await remediate('pln-1', world.deps(), signal);
     expect(world.plan.state).toBe('EXECUTING');
     expect(world.leaseEndsMs).toBe(world.nowMs);
@@ -216,7 +225,7 @@ describe('an approved plan', () => {
 
   it('fails without a change when the API server refuses its first write', async () => {
     const world = new World();
-    world.replies.push({ kind: 'forbidden', says: 'pods is forbidden' });
+    world.replies.push({ kind: 'forbidden', says: verbatim('pods is forbidden') });
     await remediate('pln-1', world.deps(), signal);
     expect(world.plan.state).toBe('FAILED');
     expect(world.plan.steps.map((step) => step.state)).toEqual(['REFUSED', 'PENDING']);
@@ -224,14 +233,14 @@ describe('an approved plan', () => {
 
   it('needs a person when a later write is refused after an earlier one was done', async () => {
     const world = new World();
-    world.replies.push({ kind: 'applied', object: undefined }, { kind: 'forbidden', says: 'no' });
+    world.replies.push({ kind: 'applied', object: undefined }, { kind: 'forbidden', says: verbatim('no') });
     await remediate('pln-1', world.deps(), signal);
     expect(world.plan.state).toBe('NEEDS_ATTENTION');
   });
 
   it('concludes from the object when a write met a conflict: done by an earlier attempt, or refused', async () => {
     const refused = new World();
-    refused.replies.push({ kind: 'conflict', says: 'changed' });
+    refused.replies.push({ kind: 'conflict', says: verbatim('changed') });
     await remediate('pln-1', refused.deps(), signal);
     expect(refused.plan.state).toBe('FAILED');
 
@@ -239,7 +248,7 @@ describe('an approved plan', () => {
     done.onGet = (count) => {
       if (count === 1) done.objects.delete('pods/shop/p0');
     };
-    done.replies.push({ kind: 'notFound', says: 'gone' });
+    done.replies.push({ kind: 'notFound', says: verbatim('gone') });
     await remediate('pln-1', done.deps(), signal);
     expect(done.plan.state).toBe('SUCCEEDED');
   });

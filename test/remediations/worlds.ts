@@ -1,5 +1,5 @@
 /** Small worlds for the properties of remediations, and parameters that mostly meet something in them. */
-import type { Sentence } from '../../src/domain/text.ts';
+import type { Text } from '../../src/domain/text.ts';
 import fc from 'fast-check';
 import type { Cluster } from '../../src/domain/cluster.ts';
 import { Refused } from '../../src/domain/errors.ts';
@@ -435,14 +435,14 @@ export function aim(
 export interface Attempt {
   readonly writes: readonly Write[];
   /** What plan or preflight say against it. */
-  readonly refusals: readonly Sentence[];
+  readonly refusals: readonly Text[];
 }
 
 export function attempt(remediation: Remediation, params: unknown, cluster: Cluster): Attempt {
   try {
     return { writes: remediation.plan(params, cluster), refusals: remediation.preflight(params, cluster) };
   } catch (error) {
-    if (error instanceof Refused) return { writes: [], refusals: [error.message] };
+    if (error instanceof Refused) return { writes: [], refusals: [error.says] };
     throw error;
   }
 }

@@ -2,8 +2,10 @@ import { createServer, request, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { doors } from '../../handlers/doors.ts';
 import { Transient } from '../../src/domain/errors.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { createSlackApp, type SlackApp } from '../../src/slack/app.ts';
 import { createChat } from '../../src/slack/chat.ts';
+import { storedIncident, storedPlan } from '../support/stored.ts';
 import { type FakeSlack, startFakeSlack } from './support/fake-slack.ts';
 import { type FakeSurface, fakeSurface } from './support/fake-surface.ts';
 import { mutationsOf } from './support/mutations.ts';
@@ -106,7 +108,7 @@ function deliver(payload: Record<string, unknown>): Promise<Answer> {
 
 function mayVote(over = {}): void {
   const plan = planOf(over);
-  surface.set({ vote: { kind: 'may', plan, form: formOf(plan) } });
+  surface.set({ vote: { kind: 'may', plan: storedPlan(plan), form: formOf(plan) } });
 }
 
 describe('a command', () => {
@@ -134,7 +136,7 @@ describe('a command', () => {
   });
 
   it('says so visibly when it could not be taken', async () => {
-    surface.set({ beforeTake: () => Promise.reject(new Transient('the database does not answer')) });
+    surface.set({ beforeTake: () => Promise.reject(new Transient(verbatim('the database does not answer'))) });
     const answer = await deliver(commandOf('diagnose'));
     expect(answer.status).toBe(200);
     expect(answer.json).toMatchObject({
@@ -203,7 +205,9 @@ describe('a click', () => {
   });
 
   it('of somebody who may not is refused alone, with the reason and before any form', async () => {
-    surface.set({ vote: { kind: 'refused', says: 'You asked for this diagnosis, so two other people must approve.' } });
+    surface.set({
+      vote: { kind: 'refused', says: verbatim('You asked for this diagnosis, so two other people must approve.') },
+    });
     await deliver(clickOf('approve', 'pln-1', { response_url: `${slack.origin}/respond/1` }));
     await slack.until('/respond/1');
     expect(slack.callsOf('/respond/1')[0]?.args).toMatchObject({
@@ -325,7 +329,7 @@ describe('a submitted form', () => {
 
   it('that could not be taken keeps what was typed and says so', async () => {
     mayVote({ requires: [] });
-    surface.set({ beforeTake: () => Promise.reject(new Transient('the database does not answer')) });
+    surface.set({ beforeTake: () => Promise.reject(new Transient(verbatim('the database does not answer'))) });
     const answer = await deliver(submissionOf('reject', { reason: 'It is the wrong node.' }));
     expect(answer.json).toMatchObject({
       response_action: 'errors',
@@ -358,7 +362,7 @@ describe('a submitted form', () => {
 
 describe('an event', () => {
   it('is acknowledged once its row is in', async () => {
-    surface.set({ incident: incidentOf() });
+    surface.set({ incident: storedIncident(incidentOf()) });
     expect((await deliver(mentionOf('<@UBOT> recheck', { thread_ts: '9.1' }))).status).toBe(200);
     expect(surface.rows).toEqual([
       { source: 'slack', key: 'evt:Ev1', body: { kind: 'recheck', user: 'U1', channel: 'C1', incident: 'inc-1' } },
@@ -368,7 +372,10 @@ describe('an event', () => {
   });
 
   it('is not acknowledged when it could not be taken, so that Slack delivers it again', async () => {
-    surface.set({ incident: incidentOf(), beforeTake: () => Promise.reject(new Transient('no')) });
+    surface.set({
+      incident: storedIncident(incidentOf()),
+      beforeTake: () => Promise.reject(new Transient(verbatim('no'))),
+    });
     expect((await deliver(mentionOf('<@UBOT> recheck', { thread_ts: '9.1' }))).status).toBe(503);
     surface.set({ beforeTake: async () => undefined });
     expect((await deliver(mentionOf('<@UBOT> recheck', { thread_ts: '9.1' }))).status).toBe(200);
@@ -389,7 +396,7 @@ describe('an event', () => {
 
 describe('the message shortcut', () => {
   it("looks again at the thread's incident", async () => {
-    surface.set({ incident: incidentOf() });
+    surface.set({ incident: storedIncident(incidentOf()) });
     await deliver(shortcutOf());
     expect(surface.rows[0]).toMatchObject({ key: 'sct:T1:1.2.abc', body: { kind: 'recheck', incident: 'inc-1' } });
   });
@@ -510,7 +517,7 @@ describe('a signed request of a wrong shape', () => {
 
   it('in 500 ways: no server error, no crash, and no row for what is refused', async () => {
     mayVote({ risk: 'low', requires: [] });
-    surface.set({ incident: incidentOf() });
+    surface.set({ incident: storedIncident(incidentOf()) });
     const originals = [
       commandOf('diagnose node/n1'),
       clickOf('approve', 'pln-1'),

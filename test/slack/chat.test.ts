@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Refused, Transient, Uncertain } from '../../src/domain/errors.ts';
+import type { Text } from '../../src/domain/text.ts';
 import { en } from '../../src/locales/en.ts';
 import { createChat, isSlacks, methods, PERSON_TTL_MS, type SlackChat } from '../../src/slack/chat.ts';
 import { image, section } from '../../src/slack/views/blocks.ts';
@@ -55,7 +56,7 @@ describe('posting', () => {
     expect(call?.authorization).toBe('Bearer xoxb-1');
   });
 
-  const outcomes: readonly (readonly [string, Script, new (message: string) => Error, RegExp])[] = [
+  const outcomes: readonly (readonly [string, Script, new (says: Text) => Error, RegExp])[] = [
     ['a lost answer is uncertain', { kind: 'cut' }, Uncertain, /answer to chat\.postMessage was lost/],
     ['no answer in time is uncertain', { kind: 'hang' }, Uncertain, /lost/],
     ['a server error is uncertain', answer('oops', 502), Uncertain, /502/],
@@ -213,7 +214,10 @@ describe('people', () => {
   ];
   it.each(bad)('are unreadable, and asked again next time, when the user %s', async (_name, script) => {
     slack.script('users.info', script);
-    expect(await chat.person('U1', signal)).toMatchObject({ id: 'U1', unreadable: expect.any(String) as unknown });
+    expect(await chat.person('U1', signal)).toMatchObject({
+      id: 'U1',
+      unreadable: { en: expect.any(String) as unknown },
+    });
     expect(await chat.person('U1', signal)).toMatchObject({ teamId: 'T1' });
   });
 
@@ -280,7 +284,7 @@ it('lets who has no time left go, while the others get their answer', async () =
   const answers = Promise.all([chat.person('U1', hurried.signal), chat.person('U1', signal)]);
   hurried.abort();
   const [early, patient] = await answers;
-  expect(early).toEqual({ id: 'U1', unreadable: 'Slack did not answer in time' });
+  expect(early).toMatchObject({ id: 'U1', unreadable: { en: 'Slack did not answer in time' } });
   expect(patient).not.toHaveProperty('unreadable');
 });
 

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { doors } from '../../handlers/doors.ts';
 import { Refused, Transient } from '../../src/domain/errors.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { createSlackApp, type SlackApp } from '../../src/slack/app.ts';
 import { createChat } from '../../src/slack/chat.ts';
+import { storedIncident, storedPlan } from '../support/stored.ts';
 import { type FakeSlack, startFakeSlack } from './support/fake-slack.ts';
 import { type FakeSocket, startFakeSocket } from './support/fake-socket.ts';
 import { type FakeSurface, fakeSurface } from './support/fake-surface.ts';
@@ -58,7 +60,7 @@ it('opens the socket with the app token, and answers a command on it', async () 
 
 it('takes clicks, and makes one row of one that comes twice', async () => {
   const plan = planOf({ risk: 'low', requires: [] });
-  surface.set({ vote: { kind: 'may', plan, form: formOf(plan) } });
+  surface.set({ vote: { kind: 'may', plan: storedPlan(plan), form: formOf(plan) } });
   await app.start();
   for (const id of ['e1', 'e2']) socket.send(envelopeOf(id, 'interactive', clickOf('approve', 'pln-1')));
   await socket.untilAcked(2);
@@ -66,7 +68,10 @@ it('takes clicks, and makes one row of one that comes twice', async () => {
 });
 
 it('leaves an event without acknowledgement when it could not be taken', async () => {
-  surface.set({ incident: incidentOf(), beforeTake: () => Promise.reject(new Transient('no')) });
+  surface.set({
+    incident: storedIncident(incidentOf()),
+    beforeTake: () => Promise.reject(new Transient(verbatim('no'))),
+  });
   await app.start();
   socket.send(envelopeOf('e1', 'events_api', mentionOf('<@UBOT> recheck', { thread_ts: '9.1' })));
   socket.send(envelopeOf('e2', 'slash_commands', commandOf('help')));

@@ -125,32 +125,13 @@ function codeIn(text: string): readonly string[] {
   return [...new Set([...text.matchAll(/`[^`]+`/g)].map(([code]) => code))];
 }
 
-/** Every text inside a value, at any depth, and every plain sentence in the fields that speak. */
-export function speechOf(value: unknown): { readonly texts: readonly Text[]; readonly plain: readonly string[] } {
-  const texts: Text[] = [];
-  const plain: string[] = [];
-  const walk = (one: unknown, key: string): void => {
-    if (isText(one)) texts.push(one);
-    else if (typeof one === 'string') {
-      if (speaking.has(key)) plain.push(one);
-    } else if (Array.isArray(one)) for (const item of one) walk(item, key);
-    else if (typeof one === 'object' && one !== null) {
-      for (const [name, item] of Object.entries(one)) if (!silent.has(name)) walk(item, name);
-    }
-  };
-  walk(value, '');
-  return { texts, plain };
+/** Every text inside a value, at any depth. */
+export function textsOf(value: unknown): readonly Text[] {
+  if (isText(value)) return [value];
+  if (Array.isArray(value)) return value.flatMap(textsOf);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, item]) => (silent.has(name) ? [] : textsOf(item)));
 }
 
-const speaking: ReadonlySet<string> = new Set([
-  'summary',
-  'explanation',
-  'says',
-  'undo',
-  'blocked',
-  'title',
-  'does',
-  'caution',
-]);
 /** Data of the cluster: a map with the keys `en` and `zh` in it is no text. */
 const silent: ReadonlySet<string> = new Set(['params', 'plan', 'value', 'facts']);

@@ -3,16 +3,18 @@
  * memory with the same guards as the real one, and a checker of what must hold in the end. Each guard can be taken out,
  * to show that the checker sees it.
  */
+
 import { isDeepStrictEqual } from 'node:util';
 import { applyPatch, type Operation } from 'rfc6902';
 import { z } from 'zod';
 import { Cluster } from '../../src/domain/cluster.ts';
 import { Refused } from '../../src/domain/errors.ts';
 import { emptyObjects, type JsonObject } from '../../src/domain/objects.ts';
-import { mayBecome, type Plan, type PlanState, type Step, type StepState } from '../../src/domain/plan.ts';
+import { mayBecome, type PlanState, type StepState } from '../../src/domain/plan.ts';
 import { defineRemediation, type Remediation } from '../../src/domain/remediation.ts';
 import { digestOf } from '../../src/domain/report.ts';
-import { type Sentence, textIn } from '../../src/domain/text.ts';
+import type { SpokenPlan } from '../../src/domain/spoken.ts';
+import { type Text, textIn, verbatim } from '../../src/domain/text.ts';
 import {
   type DeleteWrite,
   deleteObject,
@@ -28,6 +30,7 @@ import { resourceOfRaw } from '../../src/kube/parse.ts';
 import type { ClusterAccess, ClusterWriter, Fence, WriteResult } from '../../src/ports.ts';
 import type { ExecutionStore, RemediateDeps } from '../../src/remediate.ts';
 import { toCluster } from './fixture.ts';
+import { storedPlan } from './stored.ts';
 
 /** Thrown by a fault point: the process is gone, whatever it was doing. */
 export class Crash extends Error {
@@ -56,8 +59,8 @@ export const deleteTwoPods = defineRemediation({
   touches: [{ verb: 'delete', resource: 'pods' }],
   needs: ['pods'],
   withinSeconds: 60,
-  doc: { does: 'Deletes two pods.', undo: 'none', caution: 'For tests.' },
-  title: () => 'Delete two pods',
+  doc: { does: verbatim('Deletes two pods.'), undo: verbatim('none'), caution: verbatim('For tests.') },
+  title: () => verbatim('Delete two pods'),
   scope: () => ({ kind: 'Namespace', namespace: null, name: 'shop' }),
   plan: ({ uids }) => uids.map((uid, i) => deleteObject({ resource: 'pods', namespace: 'shop', name: `p${i}`, uid })),
   preflight: () => [],
@@ -78,7 +81,7 @@ export class World {
   paused = false;
   /** For how many more snapshots the pods cannot be read. */
   blindSnapshots = 0;
-  plan: Plan;
+  plan: SpokenPlan;
   nowMs = Date.UTC(2026, 10, 30, 12);
   leaseEndsMs = 0;
   goalSinceMs: number | undefined;
@@ -164,7 +167,7 @@ export class World {
       identity: { name: 'prod', uid: CLUSTER_UID },
       now: this.nowMs,
       objects: emptyObjects,
-      unread: this.blindSnapshots-- > 0 ? [{ resource: 'pods', reason: 'timed out' }] : [],
+      unread: this.blindSnapshots-- > 0 ? [{ resource: 'pods', reason: verbatim('timed out') }] : [],
       podCoverage: { kind: 'all' },
       source: 'live',
     });
@@ -177,10 +180,10 @@ export class World {
       return answer === undefined || answer === 'own' ? this.dryRun : answer;
     }
     const scripted = this.replies.shift();
-    if (scripted === 'throttled') return { kind: 'unknown', says: '429' };
+    if (scripted === 'throttled') return { kind: 'unknown', says: verbatim('429') };
     if (scripted !== undefined && scripted !== 'own' && scripted !== 'lost') return scripted;
     const result = this.#apply(write, auditId);
-    return scripted === 'lost' ? { kind: 'unknown', says: 'connection reset' } : result;
+    return scripted === 'lost' ? { kind: 'unknown', says: verbatim('connection reset') } : result;
   }
 
   #apply(write: Write, auditId: string): WriteResult {
@@ -189,15 +192,15 @@ export class World {
     const uid = uidOf(live);
     const step = this.plan.steps.find((one) => isDeepStrictEqual(one.write, toPlanned(write)))?.no;
     if (write.verb === 'create') {
-      if (live !== undefined) return { kind: 'conflict', says: 'already exists' };
+      if (live !== undefined) return { kind: 'conflict', says: verbatim('already exists') };
       const made = withMeta(write.body, { uid: this.#nextUid() });
       this.effects.push({ step, verb: write.verb, name: write.name, uid: uidOf(made) ?? '', auditId });
       this.objects.set(key, made);
       return { kind: 'applied', object: made };
     }
-    if (live === undefined || uid === undefined) return { kind: 'notFound', says: 'not found' };
+    if (live === undefined || uid === undefined) return { kind: 'notFound', says: verbatim('not found') };
     if (uid !== write.uid && !this.without.has('uid'))
-      return { kind: 'conflict', says: 'the UID in the precondition does not match' };
+      return { kind: 'conflict', says: verbatim('the UID in the precondition does not match') };
     if (write.verb === 'patch') {
       const copy = structuredClone(live) as JsonObject;
       // The API server's `test` for null holds where there is nothing.
@@ -205,7 +208,7 @@ export class World {
         (one) => one.op !== 'test' || one.value !== null || valueAt(live, one.path) !== undefined,
       );
       const failed = applyPatch(copy, body as unknown as Operation[]).find((error) => error !== null);
-      if (failed) return { kind: 'invalid', says: failed.message };
+      if (failed) return { kind: 'invalid', says: verbatim(failed.message) };
       this.effects.push({ step, verb: write.verb, name: write.name, uid, auditId });
       if (isGoing(copy) && finalizersOf(copy).length === 0) this.objects.delete(key);
       else this.objects.set(key, copy);
@@ -242,10 +245,11 @@ export class World {
   get store(): ExecutionStore {
     const { without } = this;
     const fence = ({ epoch }: Fence) => {
-      if (!without.has('epoch') && epoch !== this.plan.epoch) throw new Refused('another owner has the lease');
+      if (!without.has('epoch') && epoch !== this.plan.epoch)
+        throw new Refused(verbatim('another owner has the lease'));
     };
     return {
-      findPlan: () => Promise.resolve(this.plan),
+      findPlan: () => Promise.resolve(storedPlan(this.plan)),
       pausedBy: () => Promise.resolve(this.paused ? { actor: 'U1', at: '' } : undefined),
       endUnbegun: (_, to, says) => Promise.resolve(this.#move(to, says)),
       claim: (_, _owner, leaseMs) => {
@@ -258,12 +262,12 @@ export class World {
         if (this.plan.state !== 'VERIFYING') this.#move('EXECUTING', null);
         this.plan = { ...this.plan, epoch: this.plan.epoch + 1 };
         this.leaseEndsMs = this.nowMs + leaseMs;
-        return Promise.resolve({ plan: this.plan, epoch: this.plan.epoch, isTakeover });
+        return Promise.resolve({ plan: storedPlan(this.plan), epoch: this.plan.epoch, isTakeover });
       },
       renew: async (held) => fence(held),
       intent: async (held, no, { auditId }) => {
         fence(held);
-        if (this.paused) throw new Refused('paused');
+        if (this.paused) throw new Refused(verbatim('paused'));
         if (without.has('intent')) return;
         this.intents.push({ step: no, auditId, epoch: held.epoch });
         this.#step(no, 'INTENT', held.epoch, true);
@@ -292,14 +296,14 @@ export class World {
     };
   }
 
-  #move(to: PlanState, says: Sentence | null): void {
+  #move(to: PlanState, says: Text | null): void {
     this.plan = { ...this.plan, state: to, stateReason: says === null ? null : textIn(says, 'en') };
     this.history.push(to);
   }
 
   #step(no: number, state: StepState, epoch: number, isAttempt: boolean): void {
-    const steps = this.plan.steps.map(
-      (step): Step => (step.no === no ? { ...step, state, epoch, attempt: step.attempt + (isAttempt ? 1 : 0) } : step),
+    const steps = this.plan.steps.map((step) =>
+      step.no === no ? { ...step, state, epoch, attempt: step.attempt + (isAttempt ? 1 : 0) } : step,
     );
     this.plan = { ...this.plan, steps };
   }
@@ -428,12 +432,12 @@ function uidOf(object: JsonObject | undefined): string | undefined {
   return typeof uid === 'string' ? uid : undefined;
 }
 
-function planOf({ remediation, params }: Given, cluster: Cluster): Plan {
+function planOf({ remediation, params }: Given, cluster: Cluster): SpokenPlan {
   const writes = remediation.plan(params, cluster).map(toPlanned);
   return toPlan(remediation.id, params, writes, cluster.identity.uid ?? '');
 }
 
-function planFor(uids: readonly string[]): Plan {
+function planFor(uids: readonly string[]): SpokenPlan {
   const params = { uids: [...uids] };
   const writes = uids.map((uid, i) =>
     toPlanned(deleteObject({ resource: 'pods', namespace: 'shop', name: `p${i}`, uid })),
@@ -446,7 +450,7 @@ function toPlan(
   params: Readonly<Record<string, unknown>>,
   writes: readonly PlannedWrite[],
   clusterUid: string,
-): Plan {
+): SpokenPlan {
   const digest = digestOf({ cluster: clusterUid, remediation, params, plan: writes });
   const vote = { decision: 'approve' as const, digest, proofs: {}, reason: 'because', at: '2026-11-30T12:00:00Z' };
   return {

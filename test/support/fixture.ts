@@ -7,10 +7,10 @@ import { type Catalogue, diagnose } from '../../src/diagnose.ts';
 import { Cluster } from '../../src/domain/cluster.ts';
 import type { Fault } from '../../src/domain/fault.ts';
 import type { Remediation } from '../../src/domain/remediation.ts';
-
 import { findResourceOfWord, type ResourceName, resourceNames, resources } from '../../src/domain/resources.ts';
 import type { ScopeRef } from '../../src/domain/scope.ts';
 import { reportIn, type SpokenReport } from '../../src/domain/spoken.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { parseObjects } from '../../src/kube/parse.ts';
 
 /** The clock of every fixture and case, in milliseconds. */
@@ -57,7 +57,7 @@ export function toCluster(
     identity: { name: 'fixture', uid: 'd2c9a9c0-0000-4000-8000-000000000001' },
     now,
     objects,
-    unread: (options.notRead ?? []).map((resource) => ({ resource, reason: 'forbidden' })),
+    unread: (options.notRead ?? []).map((resource) => ({ resource, reason: verbatim('forbidden') })),
     podCoverage: { kind: 'all' },
     source: 'files',
   });

@@ -1,12 +1,12 @@
 import { Refused } from '../../domain/errors.ts';
-import { en, type Sentence, zh } from '../../domain/text.ts';
+import { en, type Word, zh } from '../../domain/text.ts';
 
 /**
  * The object that a plan was made for, by name and uid. Throws `Refused` when it is gone or was replaced by another one of
  * that name. `kind` is what people call it.
  */
 export function sameAsPlanned<T extends { readonly uid: string }>(
-  kind: Sentence,
+  kind: Word,
   planned: { readonly namespace?: string; readonly name: string; readonly uid: string },
   object: T | undefined,
 ): T {

@@ -3,12 +3,12 @@ import type { ObjectMeta, Pod } from '../../domain/objects.ts';
 import { isDeleting, isFinished, isUnscheduled, isWaiting, unscheduledMs } from '../../domain/pod.ts';
 import { findResourceOfKind } from '../../domain/resources.ts';
 import { ownsClaim } from '../../domain/scope.ts';
-import { en, type Sentence, type Text, zh } from '../../domain/text.ts';
+import { en, type Text, type Word, zh } from '../../domain/text.ts';
 import { minutes } from '../../domain/time.ts';
 import { unreadReasons } from './unread.ts';
 
 /** By these marks a GitOps controller owns an object and puts back what others change. */
-const gitOpsMarks: readonly { readonly key: string; readonly tool: Sentence }[] = [
+const gitOpsMarks: readonly { readonly key: string; readonly tool: Word }[] = [
   { key: 'argocd.argoproj.io/tracking-id', tool: 'Argo CD' },
   { key: 'argocd.argoproj.io/instance', tool: 'Argo CD' },
   { key: 'kustomize.toolkit.fluxcd.io/name', tool: 'Flux' },
@@ -19,7 +19,7 @@ const gitOpsMarks: readonly { readonly key: string; readonly tool: Sentence }[] 
 ];
 
 /** Who would write the same thing again: a controlling owner (an operator) or a GitOps tool; undefined when nobody is seen. */
-export function whoReverts(object: ObjectMeta): Sentence | undefined {
+export function whoReverts(object: ObjectMeta): Word | undefined {
   const owner = controllerOf(object);
   if (owner) return `${owner.kind} ${owner.name}`;
   return gitOpsMarks.find(({ key }) => key in object.annotations || key in object.labels)?.tool;

@@ -11,7 +11,7 @@ import type { Incident } from '../../../src/domain/incident.ts';
 import { approvalFormOf, isTerminal, needsModal, type Plan } from '../../../src/domain/plan.ts';
 import type { Proof } from '../../../src/domain/remediation.ts';
 import type { Report } from '../../../src/domain/report.ts';
-import { textIn } from '../../../src/domain/text.ts';
+import { textIn, verbatim } from '../../../src/domain/text.ts';
 import { openClusters } from '../../../src/kube/clusters.ts';
 import type { Message } from '../../../src/playground/slack/messages.ts';
 import { type PlaygroundSlack, startPlaygroundSlack } from '../../../src/playground/slack/server.ts';
@@ -318,7 +318,7 @@ export async function startScenarioHouse(clusters: readonly string[]): Promise<H
 function socketOf(name: string, beds: ReadonlyMap<string, { readonly access: ClusterAccess }>): ClusterAccess {
   const plugged = () => {
     const found = beds.get(name);
-    if (!found) throw new Transient(`cluster ${name} does not run now`);
+    if (!found) throw new Transient(verbatim(`cluster ${name} does not run now`));
     return found.access;
   };
   const acting = () => {

@@ -1,6 +1,7 @@
 import type { BackendVolume, JsonObject } from '../../../src/domain/objects.ts';
 import { refOf } from '../../../src/domain/ref.ts';
 import { apiVersionOf } from '../../../src/domain/resources.ts';
+import { verbatim } from '../../../src/domain/text.ts';
 import { valueAt, type Write } from '../../../src/domain/write.ts';
 import type { BackendAccess, WriteResult } from '../../../src/ports.ts';
 import type { DiskVolume } from './backend.ts';
@@ -32,10 +33,11 @@ export function backendOf(bed: Bed, now: () => number): BackendAccess {
     writer: {
       async write(write, { dryRun }): Promise<WriteResult> {
         const volume = await find(write.name);
-        if (!volume) return { kind: 'notFound', says: `there is no volume ${write.name}` };
+        if (!volume) return { kind: 'notFound', says: verbatim(`there is no volume ${write.name}`) };
         const [node] = volume.attachedTo;
-        if (node !== undefined) return { kind: 'conflict', says: `${write.name} is attached to ${node}` };
-        if (!isAllowed(write, volume)) return { kind: 'conflict', says: `${write.name} is not as it was planned` };
+        if (node !== undefined) return { kind: 'conflict', says: verbatim(`${write.name} is attached to ${node}`) };
+        if (!isAllowed(write, volume))
+          return { kind: 'conflict', says: verbatim(`${write.name} is not as it was planned`) };
         if (!dryRun) await carryOut(write, bed);
         const after = await find(write.name);
         return { kind: 'applied', object: after && toObject(after) };

@@ -1,6 +1,6 @@
 import type { InboxEntry } from '../../../src/domain/inbox.ts';
 import type { Incident } from '../../../src/domain/incident.ts';
-import type { Language } from '../../../src/domain/text.ts';
+import { type Language, verbatim } from '../../../src/domain/text.ts';
 import type { Clicked, Decision, Surface, VoteQuestion } from '../../../src/surface.ts';
 
 /** A surface that keeps one row per source and key, as the inbox does. */
@@ -29,7 +29,7 @@ export function fakeSurface(): FakeSurface {
   const rows = new Map<string, InboxEntry>();
   const asked: FakeSurface['asked'][number][] = [];
   let answers: Answers = {
-    vote: { kind: 'refused', says: 'no' },
+    vote: { kind: 'refused', says: verbatim('no') },
     incident: undefined,
     clusters: ['prod-eu'],
     language: 'en',
