@@ -107,13 +107,12 @@ export function apiServerRefusals(runner: Runner, connect: () => Promise<ServerU
         const patch = (metadata: unknown) => client.mergePatch(`${leases()}/meta`, { metadata });
         const uid = await patch({ uid: OTHER_UID });
         expect(uid.code).toBe(422);
-        expect(dig(uid.body, 'details', 'causes')).toEqual([
-          {
-            reason: 'FieldValueInvalid',
-            message: `Invalid value: "${OTHER_UID}": field is immutable`,
-            field: 'metadata.uid',
-          },
-        ]);
+        // 1.36 says it twice.
+        expect(dig(uid.body, 'details', 'causes', 0)).toEqual({
+          reason: 'FieldValueInvalid',
+          message: `Invalid value: "${OTHER_UID}": field is immutable`,
+          field: 'metadata.uid',
+        });
         expect((await patch({ resourceVersion: '1' })).body).toMatchObject({
           code: 409,
           reason: 'Conflict',
@@ -826,7 +825,8 @@ export function apiServerRefusals(runner: Runner, connect: () => Promise<ServerU
       it('refuses a review of nothing by 422', async () => {
         const reply = await limited.send('POST', `${REVIEWS}/selfsubjectaccessreviews`, { body: { spec: {} } });
         expect(reply.code).toBe(422);
-        expect(dig(reply.body, 'details', 'causes', 0, 'field')).toBe('spec');
+        // 1.36 calls it spec.resourceAttributes.
+        expect(dig(reply.body, 'details', 'causes', 0, 'field')).toMatch(/^spec\b/);
       });
 
       it('lists the rules of a namespace, and asks for one', async () => {
