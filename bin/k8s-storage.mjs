@@ -2,6 +2,7 @@
 import { checkNode } from './check-node.mjs';
 
 checkNode();
+await import('./small-heap.mjs');
 const { enableCompileCache } = await import('node:module');
 enableCompileCache();
 const { runCommandLine } = await import('../src/cli/main.ts');

@@ -7,6 +7,7 @@ import type { JsonObject } from '../domain/objects.ts';
 import { en, type Text, verbatim, zh } from '../domain/text.ts';
 import type { ClusterConfig } from './config.ts';
 import { ExecPlugin } from './exec-plugin.ts';
+import { withoutManagedFields } from './managed-fields.ts';
 
 /** What an API server, or the way to it, can answer instead of what was asked. A closed list: every caller handles all. */
 export type ApiFailure =
@@ -219,7 +220,7 @@ export class KubeClient {
       meter?.bytes(bytes);
       if (response.status === 401) this.#plugin?.forget();
       if (!response.ok) throw failureOf(response, text, this.#now());
-      return { body: parseBody(text, response.status), bytes };
+      return { body: parseBody(withoutManagedFields(text), response.status), bytes };
     } catch (error) {
       if (signal.aborted) throw stopped(error);
       throw normalise(error, deadline.aborted ? request.deadlineMs : undefined);

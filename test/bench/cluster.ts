@@ -16,6 +16,8 @@ import { percentile } from '../kill/crowd.ts';
 import { fleet, type Raw } from './fleet.ts';
 
 const CHILD = fileURLToPath(new URL('./cluster.child.ts', import.meta.url));
+/** As every process of the product has it. */
+const SMALL_HEAP = ['--import', new URL('../../bin/small-heap.mjs', import.meta.url).href];
 const MB = 1_000_000;
 const CLAIMS = 10_000;
 const NODES = 500;
@@ -184,7 +186,7 @@ async function child(bed: Bed, what: string, lists: readonly string[] = []): Pro
   const plain = ['--server', bed.api.server, '--token', bed.credentials.token('read'), '--ca', bed.caFile];
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    [CHILD, ...args, ...(lists.length > 0 ? [...plain, ...lists] : [])],
+    [...SMALL_HEAP, CHILD, ...args, ...(lists.length > 0 ? [...plain, ...lists] : [])],
     { maxBuffer: MB },
   );
   return measured.parse(JSON.parse(stdout));
