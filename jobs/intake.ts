@@ -6,6 +6,7 @@ import { duration, en, type Text, zh } from '../src/domain/text.ts';
 import { joinedAnswer } from '../src/slack/views/answers.ts';
 import { answer } from './answer.ts';
 import { decide } from './decide.ts';
+import { givePostmortem } from './postmortem.ts';
 import { type Intake, languageFor, tell, whisper } from './tell.ts';
 
 /**
@@ -26,6 +27,8 @@ export async function intake(inboxId: string, deps: Deps, signal: AbortSignal): 
       return decide({ id, request }, deps, signal);
     case 'ask':
       return answer({ id, request }, deps, signal);
+    case 'postmortem':
+      return givePostmortem({ id, request }, deps, signal);
     case 'pause':
     case 'resume':
       return pauseOrResume({ id, request }, deps, signal);

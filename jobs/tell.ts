@@ -20,19 +20,21 @@ interface Listener {
   readonly thread?: string | null;
 }
 
+/** What telling one person something needs. */
+export interface TellDeps {
+  readonly chat: Pick<Chat, 'whisper' | 'person'>;
+  readonly log: Log;
+  readonly settings: Pick<Deps['settings'], 'language'>;
+}
+
 /** What is said to one person alone may get lost; nothing depends on it. */
-export function whisper(
-  deps: Pick<Deps, 'chat' | 'log' | 'settings'>,
-  to: Listener,
-  text: Text,
-  signal: AbortSignal,
-): Promise<void> {
+export function whisper(deps: TellDeps, to: Listener, text: Text, signal: AbortSignal): Promise<void> {
   return tell(deps, to, (t) => sentenceAnswer(textIn(text, t.language), t), signal);
 }
 
 /** Tells one person something in their own language. */
 export async function tell(
-  deps: Pick<Deps, 'chat' | 'log' | 'settings'>,
+  deps: TellDeps,
   to: Listener,
   message: (t: Locale) => Whisper,
   signal: AbortSignal,
@@ -49,7 +51,7 @@ export async function tell(
 /** Somebody's language by their Slack locale, else the bot's. */
 export async function languageFor(
   user: string,
-  { chat, settings }: Pick<Deps, 'chat' | 'settings'>,
+  { chat, settings }: { readonly chat: Pick<Chat, 'person'>; readonly settings: TellDeps['settings'] },
   signal: AbortSignal,
 ): Promise<Language> {
   return languageOf(await chat.person(user, signal)) ?? settings.language;

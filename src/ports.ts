@@ -13,6 +13,7 @@ import type { InboxEntry, Request } from './domain/inbox.ts';
 import type { Cause, Incident, StoredState } from './domain/incident.ts';
 import type { BackendVolume, JsonObject } from './domain/objects.ts';
 import type { Plan, StepState, Vote } from './domain/plan.ts';
+import type { IncidentFacts } from './domain/postmortem.ts';
 import type { Offer, ReadCost, Report } from './domain/report.ts';
 import type { ResourceName } from './domain/resources.ts';
 import type { ScopeRef } from './domain/scope.ts';
@@ -165,6 +166,17 @@ export interface Chat {
    * only waste. Throws `Refused` when the app may not upload.
    */
   upload(picture: { readonly name: string; readonly png: Uint8Array }, signal: AbortSignal): Promise<string>;
+  /** Hands Slack the bytes of a file and returns its id. Nobody sees it until it is shared. */
+  sendFile(file: { readonly name: string; readonly content: Uint8Array }, signal: AbortSignal): Promise<string>;
+  /**
+   * Shows a file that was handed over, as a reply in a thread. `comment` is mrkdwn. Not idempotent: a lost reply throws
+   * `Uncertain`.
+   */
+  shareFile(
+    file: { readonly id: string; readonly title: string; readonly comment: string },
+    to: { readonly channel: string; readonly thread: string },
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Who somebody is, at most a minute old: for answers at the door. */
   person(user: string, signal: AbortSignal): Promise<KnownPerson>;
   /** The same, asked of Slack now: for the moments at which a vote is counted and a plan starts. */
@@ -358,6 +370,31 @@ export interface Store {
   ): Promise<void>;
   /** `channel` is the id that Slack gave for the name that was configured. */
   recordThread(incident: string, ts: string, channel?: string): Promise<void>;
+
+  // --- looking back
+  /**
+   * What is open or was resolved within that time: what is open first, the most harmful first, then the newest, `limit` at
+   * most. `seen` is the last report, for one that is over the first that found something. `open` and `ended` count all.
+   */
+  listRecent(options: { readonly withinMs: number; readonly limit: number }): Promise<{
+    readonly incidents: readonly { readonly incident: Incident; readonly seen: Report | null }[];
+    readonly open: number;
+    readonly ended: number;
+  }>;
+  /** Everything that is kept of an incident, or of the one in which it went on. */
+  incidentFacts(incident: string): Promise<IncidentFacts | undefined>;
+  /**
+   * Takes the file of that state of an incident, named by the hash of what it says, for so long. `there`: the thread has
+   * it. `busy`: somebody makes it now. `uncertain`: somebody asked Slack to show it and Slack's answer was lost; whoever
+   * asks the next time begins anew.
+   */
+  beginPostmortem(incident: string, hash: string, leaseMs: number): Promise<'begun' | 'there' | 'busy' | 'uncertain'>;
+  /** Commits that Slack is asked to show it now. */
+  sharePostmortem(incident: string, hash: string): Promise<void>;
+  /** Whether the thread has it. If not, whoever asks the next time begins anew. */
+  endPostmortem(incident: string, hash: string, isShared: boolean): Promise<void>;
+  /** Removes deliveries of alerts that were taken apart so long ago; returns how many. */
+  purge(options: { readonly deliveriesAfterMs: number }): Promise<number>;
 
   // --- plans
   findPlan(id: string): Promise<Plan | undefined>;

@@ -10,6 +10,7 @@ export function cliDeps(): CliDeps {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
     now: () => Date.now(),
+    timeZone: () => new Intl.DateTimeFormat().resolvedOptions().timeZone,
     catalogue: { faults, remediations },
 
     async readFiles(paths, options) {

@@ -2,6 +2,7 @@
 import { approve } from './approve.ts';
 import { commands } from './commands.ts';
 import { evidence } from './evidence.ts';
+import { postmortem } from './postmortem.ts';
 import { recheck } from './recheck.ts';
 import { reject } from './reject.ts';
 
@@ -9,6 +10,7 @@ export const actions = [
   approve,
   commands,
   evidence,
+  postmortem,
   recheck,
   reject,
 ] as const;

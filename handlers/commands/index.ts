@@ -5,6 +5,7 @@ import { help } from './help.ts';
 import { incidents } from './incidents.ts';
 import { mute } from './mute.ts';
 import { pause } from './pause.ts';
+import { postmortem } from './postmortem.ts';
 import { resume } from './resume.ts';
 import { status } from './status.ts';
 import { unmute } from './unmute.ts';
@@ -16,6 +17,7 @@ export const commands = [
   incidents,
   mute,
   pause,
+  postmortem,
   resume,
   status,
   unmute,

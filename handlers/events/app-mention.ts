@@ -3,7 +3,7 @@ import { type Answer, defineEvent, entryOf, type Happening, type Surface } from 
 import { lookingAgain, notMine, runWords, wordsOf } from '../words.ts';
 
 /** Words that mean the thread's incident when nothing stands after them. */
-const aboutThread = new Set(['status', 'recheck', 'diagnose', 'evidence', 'commands']);
+const aboutThread = new Set(['status', 'recheck', 'diagnose', 'evidence', 'commands', 'postmortem']);
 
 /** Slash commands do not exist in threads; a mention is the way to say the same words there. */
 export const appMention = defineEvent({
@@ -39,6 +39,10 @@ async function inThread(word: string, thread: string, happening: Happening, surf
   if (word === 'recheck' || word === 'diagnose') {
     await surface.take(entryOf(happening, { kind: 'recheck', user, channel, incident: incident.id }));
     return { kind: 'tell', text: lookingAgain };
+  }
+  if (word === 'postmortem') {
+    await surface.take(entryOf(happening, { kind: 'postmortem', user, channel, thread, incident: incident.id }));
+    return { kind: 'done' };
   }
   const topic = word === 'evidence' || word === 'commands' ? word : 'status';
   await surface.take(entryOf(happening, { kind: 'ask', user, channel, thread, topic, about: incident.id }));

@@ -16,6 +16,8 @@ export interface CliDeps {
   err(text: string): void;
   /** Milliseconds since 1970. */
   now(): number;
+  /** IANA name of the time zone of this machine. */
+  timeZone(): string;
   /** Every fault and remediation there is. */
   readonly catalogue: Catalogue;
   /** Saved objects as a cluster; `notes` say what was passed over, one line each. */

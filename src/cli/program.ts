@@ -6,6 +6,7 @@ import { addDoctorWord } from './doctor.ts';
 import { addIncidentWord } from './incident.ts';
 import { addIncidentsWord } from './incidents.ts';
 import { addPlanWord } from './plan.ts';
+import { addPostmortemWord } from './postmortem.ts';
 import { addRbacWord } from './rbac.ts';
 import { addSlackManifestWord } from './slack-manifest.ts';
 import { addSnapshotWord } from './snapshot.ts';
@@ -17,6 +18,7 @@ const words: readonly ((program: Command, deps: CliDeps) => void)[] = [
   addIncidentsWord,
   addIncidentWord,
   addPlanWord,
+  addPostmortemWord,
   addAuditWord,
   addRbacWord,
   addSlackManifestWord,

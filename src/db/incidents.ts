@@ -9,6 +9,7 @@ import { en, zh } from '../domain/text.ts';
 import type { NewPlan, Store } from '../ports.ts';
 import type { Database, Tx } from './database.ts';
 import { findMergeTarget, insertIncident, lockCauses, mergeInto, recordCauses } from './incident-moves.ts';
+import { keepReport } from './lookback.ts';
 import { askDiagnosis, closeRequest, fromNow, lockIncidents, movePlan, noIncident, now, openRequest } from './moves.ts';
 import { createPlan } from './new-plan.ts';
 import { holdUntil } from './noise.ts';
@@ -152,6 +153,7 @@ export function incidentsOf(database: Database): Incidents {
             unexplained: report.unexplained.map(({ object }) => object),
           },
         });
+        await keepReport(tx, incident, report);
         await recordCauses(tx, incident, before.cluster, { causes, ...objectsOf(report) });
         const [cause] = causes;
         const target =

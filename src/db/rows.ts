@@ -34,7 +34,8 @@ const report = z.custom<Report<Word>>((value) => jsonObject.safeParse(value).suc
 const chains = z.custom<readonly FindingChain[]>((value) => Array.isArray(value));
 const scopeRef = z.custom<ScopeRef>((value) => z.looseObject({ kind: z.string() }).safeParse(value).success);
 
-/** The scope of an incident or of a mute, as it was stored. */
+/** A report, and the scope of an incident or of a mute, as it was stored. */
+export const reportOf = (text: string): Report => storedReport(report.parse(JSON.parse(text)));
 export const scopeOf = (text: string): ScopeRef => scopeRef.parse(JSON.parse(text));
 export const parseWrites = (text: string): readonly PlannedWrite[] => z.array(plannedWrite).parse(JSON.parse(text));
 export const parseParams = (text: string): JsonObject => jsonObject.parse(JSON.parse(text));
@@ -69,7 +70,7 @@ export function incidentOf(row: IncidentRow): Incident {
     openedAt: row.opened_at.toISOString(),
     resolvedAt: timeOf(row.resolved_at),
     recheckAt: timeOf(row.recheck_at),
-    report: row.report === null ? null : storedReport(report.parse(JSON.parse(row.report))),
+    report: row.report === null ? null : reportOf(row.report),
     chains: row.chains === null ? [] : chains.parse(JSON.parse(row.chains)),
     problem: maybeSentence(row.problem),
     diagnoses: row.asked_no,

@@ -8,6 +8,7 @@ import { dueOf } from './due.ts';
 import { executionOf } from './execution.ts';
 import { inboxOf } from './inbox.ts';
 import { incidentsOf } from './incidents.ts';
+import { lookbackOf } from './lookback.ts';
 import { noiseOf } from './noise.ts';
 import { pauseOf } from './pause.ts';
 import { plansOf } from './plans.ts';
@@ -34,6 +35,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     ...noiseOf(database),
     ...scansOf(database),
     ...incidentsOf(database),
+    ...lookbackOf(database),
     ...plansOf(database),
     ...executionOf(database, options.fault ?? noFaults),
     ...pauseOf(database),

@@ -29,6 +29,8 @@ export interface Tables {
   rush: RushTable;
   channel_trouble: ChannelTroubleTable;
   scan: ScanTable;
+  diagnosis: DiagnosisTable;
+  postmortem: PostmortemTable;
 }
 
 interface InboxTable {
@@ -292,6 +294,27 @@ interface PictureTable {
   /** Slack's id of the file. */
   file: string;
   at: Generated<Date>;
+}
+
+interface DiagnosisTable {
+  incident: string;
+  no: GeneratedAlways<number>;
+  at: Generated<Date>;
+  /** When the same was found last. */
+  last_at: Generated<Date>;
+  /** Hash of what was found, whatever its numbers say. */
+  shape: string;
+  /** Without offers and manual steps. */
+  report: string;
+}
+
+interface PostmortemTable {
+  incident: string;
+  hash: string;
+  lease_until: Date;
+  /** Slack is being asked to show it: from then on a repeat could be a second file. */
+  sharing_at: Date | null;
+  shared_at: Date | null;
 }
 
 interface AuditTable {

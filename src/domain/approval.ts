@@ -14,6 +14,8 @@ export interface Person {
   readonly isStranger: boolean;
   /** Slack locale such as `en-US`. */
   readonly locale: string | undefined;
+  /** IANA name of the time zone that they have in Slack. */
+  readonly timeZone?: string | undefined;
 }
 
 /** A user who could not be read is nobody: not eligible. */

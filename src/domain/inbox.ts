@@ -42,6 +42,8 @@ export const request = z.discriminatedUnion('kind', [
     topic: z.enum(['status', 'incidents', 'audit', 'evidence', 'commands']),
     about: z.string().nullable(),
   }),
+  /** Write what is known of an incident into its thread, as a file. */
+  z.object({ kind: z.literal('postmortem'), ...place, thread: z.string().nullable(), incident: z.string() }),
   z.object({ kind: z.literal('pause'), ...place, cluster: z.string().nullable() }),
   z.object({ kind: z.literal('resume'), ...place, cluster: z.string().nullable() }),
   /** Lets new threads about an object wait. */

@@ -160,6 +160,8 @@ export const en = {
     evidenceLabel: 'Show all evidence of this incident',
     commands: 'Commands',
     commandsLabel: 'Show the commands for doing it by hand',
+    postmortem: 'Postmortem',
+    postmortemLabel: 'Write what happened into this thread, as a file',
   },
 
   planMessage: {
@@ -236,6 +238,9 @@ export const en = {
     byHand: 'By hand, outside the bot. Nothing of it is checked or audited:',
     joined: (link: string) =>
       `This trouble has a thread already, and is diagnosed again there: <${link}|go to the thread>.`,
+    postmortemThere: (link: string) =>
+      `The post-mortem stands in the <${link}|thread> already. The command line writes it in another time zone.`,
+    postmortemDone: (link: string) => `The post-mortem stands in the <${link}|thread>.`,
     ofRisk: (what: string, risk: string) => `*${what}* (${risk})`,
     incidentLine: (id: string, scope: string, cluster: string, what: string) =>
       `• ${id}, ${scope} in ${cluster}: ${what}`,

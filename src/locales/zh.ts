@@ -148,6 +148,8 @@ export const zh: Locale = {
     evidenceLabel: '显示这次事故的所有证据',
     commands: '命令',
     commandsLabel: '显示手动操作所用的命令',
+    postmortem: '事故复盘',
+    postmortemLabel: '将事故经过以文件形式写入此消息列',
   },
 
   planMessage: {
@@ -215,6 +217,8 @@ export const zh: Locale = {
     nothingByHand: '没有需要手动操作的内容。',
     byHand: '在机器人之外手动操作。这些操作不会被检查，也不会进入审计记录：',
     joined: (link) => `这个问题已有消息列，并会在那里重新诊断：<${link}|前往消息列>。`,
+    postmortemThere: (link) => `事故复盘已在<${link}|消息列>中。命令行可以用其他时区撰写。`,
+    postmortemDone: (link) => `事故复盘已写入<${link}|消息列>。`,
     ofRisk: (what, risk) => `*${what}* ${risk}`,
     incidentLine: (id, scope, cluster, what) => `• ${id}，${cluster} 中的 ${scope}：${what}`,
     seeThread: '见其消息列',

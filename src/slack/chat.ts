@@ -77,6 +77,7 @@ const user = z.object({
     is_ultra_restricted: z.boolean().default(false),
     is_stranger: z.boolean().default(false),
     locale: z.string().optional(),
+    tz: z.string().nullish(),
   }),
 });
 
@@ -104,7 +105,10 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
     method: Method,
     args: Record<string, unknown>,
     signal: AbortSignal,
-    deadlineMs = timeoutMs,
+    {
+      deadlineMs = timeoutMs,
+      isPost = posts.has(method),
+    }: { readonly deadlineMs?: number; readonly isPost?: boolean } = {},
   ): Promise<unknown> {
     if (signal.aborted)
       throw new Transient({
@@ -124,7 +128,7 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
     try {
       return await client.apiCall(method, args);
     } catch (error) {
-      throw toDomain(method, error, log);
+      throw toDomain(method, error, isPost, log);
     }
   }
 
@@ -152,7 +156,7 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
     }
   }
 
-  async function sendFile(url: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
+  async function sendBytes(url: string, content: Uint8Array, signal: AbortSignal): Promise<void> {
     if (!isSlacks(url, settings.apiUrl, uploadHosts))
       throw new Refused({ en: 'the upload address does not lead to Slack', zh: '上传地址不指向 Slack' });
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
@@ -160,7 +164,7 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
     const body = new Uint8Array(content);
     const answer = await fetch(url, { method: 'POST', headers, body, redirect: 'error', signal: deadline }).catch(
       (cause: unknown) => {
-        throw new Transient({ en: 'the upload of a picture was not finished', zh: '图片的上传没有完成' }, { cause });
+        throw new Transient({ en: 'the upload of a file was not finished', zh: '文件的上传没有完成' }, { cause });
       },
     );
     await answer.body?.cancel();
@@ -170,6 +174,14 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
     };
     if (answer.status >= 500) throw new Transient(says);
     if (!answer.ok) throw new Refused(says);
+  }
+
+  async function sendFile(name: string, content: Uint8Array, signal: AbortSignal): Promise<string> {
+    const method = 'files.getUploadURLExternal';
+    const answer = await call(method, { filename: name, length: content.length }, signal);
+    const { upload_url: url, file_id: id } = parse(method, upload, answer);
+    await sendBytes(url, content, signal);
+    return id;
   }
 
   async function personNow(id: string, signal: AbortSignal): Promise<KnownPerson> {
@@ -185,6 +197,7 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
         isUltraRestricted: read.is_ultra_restricted,
         isStranger: read.is_stranger,
         locale: read.locale,
+        timeZone: read.tz ?? undefined,
       };
       if (person.id !== id)
         return { id, unreadable: { en: 'Slack answered about somebody else', zh: 'Slack 答复的是另一个人' } };
@@ -222,10 +235,7 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
       if (clock.now() < uploadsOffUntil)
         throw new Refused({ en: 'Slack has refused uploads not long ago', zh: 'Slack 不久前拒绝了上传' });
       try {
-        const args = { filename: name, length: png.length };
-        const method = 'files.getUploadURLExternal';
-        const { upload_url: url, file_id: id } = parse(method, upload, await call(method, args, signal));
-        await sendFile(url, png, signal);
+        const id = await sendFile(name, png, signal);
         await call('files.completeUploadExternal', { files: [{ id, title: name }] }, signal);
         return id;
       } catch (error) {
@@ -236,6 +246,11 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
         throw error;
       }
     },
+    sendFile: ({ name, content }, signal) => sendFile(name, content, signal),
+    async shareFile({ id, title, comment }, { channel, thread }, signal) {
+      const args = { files: [{ id, title }], channel_id: channel, thread_ts: thread, initial_comment: comment };
+      await call('files.completeUploadExternal', args, signal, { isPost: true });
+    },
     async person(id, signal) {
       const known = people.get(id);
       if (known && clock.now() - known.at < PERSON_TTL_MS) return known.person;
@@ -244,7 +259,7 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
     async openModal(triggerId, view, signal) {
       const faults = checkView(view);
       if (faults.length > 0) log.error('a form is outside of the limits of Slack', { faults: faults.slice(0, 5) });
-      await call('views.open', { trigger_id: triggerId, view }, signal, INTERACTIVE_MS);
+      await call('views.open', { trigger_id: triggerId, view }, signal, { deadlineMs: INTERACTIVE_MS });
     },
     async publishHome(to, view, signal) {
       await call('views.publish', { user_id: to, view }, signal);
@@ -348,12 +363,12 @@ const maybeDone: ReadonlySet<string> = new Set([
   'service_unavailable',
 ]);
 
-function toDomain(method: Method, error: unknown, log: Log): Error {
+function toDomain(method: Method, error: unknown, isPost: boolean, log: Log): Error {
   const limited = { en: en`Slack limits the rate of ${method}`, zh: zh`Slack 限制了 ${method} 的速率` };
   if (error instanceof WebAPIRateLimitedError)
     return new Transient(limited, { cause: error, retryAfterMs: error.retryAfter * 1000 });
   const unsure = (says: Text) =>
-    posts.has(method) ? new Uncertain(says, { cause: error }) : new Transient(says, { cause: error });
+    isPost ? new Uncertain(says, { cause: error }) : new Transient(says, { cause: error });
   if (error instanceof WebAPIPlatformError) {
     const code = error.data.error;
     if (code === 'ratelimited' || code === 'rate_limited')

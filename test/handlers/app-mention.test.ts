@@ -24,6 +24,7 @@ describe('a mention in the thread of an incident', () => {
     ['hey <@UBOT>', undefined],
     ['<@UBOT> Recheck', { kind: 'recheck', incident: 'inc-1' }],
     ['<@UBOT|k8s-storage> diagnose', { kind: 'recheck', incident: 'inc-1' }],
+    ['<@UBOT> postmortem', { kind: 'postmortem', incident: 'inc-1' }],
     ['<@UBOT> evidence', { kind: 'ask', topic: 'evidence', about: 'inc-1' }],
     ['<@UBOT> commands', { kind: 'ask', topic: 'commands', about: 'inc-1' }],
     ['<@UBOT> diagnose node/n9', { kind: 'diagnose', scope: { kind: 'Node', namespace: null, name: 'n9' } }],

@@ -25,6 +25,7 @@ const laws: Readonly<Record<string, Law>> = {
   'src/deps.ts': { rooms: ['src/ports.ts', 'src/diagnose.ts', 'src/fault-points.ts', ...core], packages: [] },
   'src/doors.ts': { rooms: ['src/deps.ts', 'src/surface.ts', ...core], packages: [] },
   'src/diagnose.ts': { rooms: core, packages: [] },
+  'src/postmortem.ts': { rooms: core, packages: [] },
   'src/remediate.ts': { rooms: ['src/ports.ts', 'src/fault-points.ts', ...core], packages: ['uuid'] },
   'src/kube/': {
     rooms: [...edgeRooms, 'src/kube/'],
@@ -121,6 +122,7 @@ const laws: Readonly<Record<string, Law>> = {
       'src/ports.ts',
       'src/diagnose.ts',
       'src/remediate.ts',
+      'src/postmortem.ts',
       'src/locales/',
       'src/slack/views/',
     ],
@@ -211,7 +213,7 @@ describe('the rooms of the house', () => {
     expect(files.filter((file) => !lawOf(file) && !root.some((prefix) => file.startsWith(prefix)))).toEqual([]);
   });
 
-  it.each(['src/domain/', 'src/faults/', 'src/remediations/', 'src/diagnose.ts'])(
+  it.each(['src/domain/', 'src/faults/', 'src/remediations/', 'src/diagnose.ts', 'src/postmortem.ts'])(
     'keep %s free of clocks, randomness, processes and the network',
     (prefix) => {
       const impureFiles = files.filter((file) => file.startsWith(prefix) && impure.test(readFileSync(file, 'utf8')));

@@ -321,6 +321,36 @@ it('logs no token', async () => {
   expect(JSON.stringify(log.lines)).not.toContain('xoxb');
 });
 
+describe('sharing a file', () => {
+  const share = () =>
+    chat.shareFile({ id: 'F1', title: 'Post-mortem', comment: 'words' }, { channel: 'C1', thread: '1.1' }, signal);
+
+  it('hands the bytes over first, and shows them in the thread by another call', async () => {
+    slack.script('files.getUploadURLExternal', answer({ ok: true, upload_url: `${slack.origin}/up`, file_id: 'F1' }));
+    expect(await chat.sendFile({ name: 'a.md', content: new Uint8Array([35]) }, signal)).toBe('F1');
+    expect(slack.callsOf('files.completeUploadExternal')).toEqual([]);
+    await share();
+    expect(slack.callsOf('files.completeUploadExternal')[0]?.args).toMatchObject({
+      files: [{ id: 'F1', title: 'Post-mortem' }],
+      channel_id: 'C1',
+      thread_ts: '1.1',
+      initial_comment: 'words',
+    });
+  });
+
+  it.each<readonly [string, Script, typeof Refused | typeof Transient | typeof Uncertain]>([
+    ['a lost answer is uncertain', { kind: 'cut' }, Uncertain],
+    ['no answer in time is uncertain', { kind: 'hang' }, Uncertain],
+    ['an error inside Slack is uncertain', answer({ ok: false, error: 'internal_error' }), Uncertain],
+    ['a channel without the bot is refused', answer({ ok: false, error: 'not_in_channel' }), Refused],
+    ['a limit is for later', answer({ ok: false, error: 'ratelimited' }), Transient],
+  ])('%s', async (_, script, kind) => {
+    slack.script('files.completeUploadExternal', script);
+    await expect(share()).rejects.toThrow(kind);
+    expect(slack.callsOf('files.completeUploadExternal')).toHaveLength(1);
+  });
+});
+
 describe('uploading a picture', () => {
   const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47]);
   const upload = () => chat.upload({ name: 'chain.png', png }, signal);

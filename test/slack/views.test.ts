@@ -45,6 +45,19 @@ describe('the first message of a thread', () => {
     expect(look(incidentMessage(incidentOf(), [planOf()], en)).buttons).toEqual([]);
   });
 
+  it('offers to look back once trouble is over, and at no other time', () => {
+    const over = incidentOf({ state: 'resolved', severity: 'critical', report: reportOf({ findings: [] }) });
+    for (const t of [en, zh]) {
+      const message = incidentMessage(over, [planOf({ state: 'SUCCEEDED' })], t);
+      expect(checkMessage(message)).toEqual([]);
+      expect(JSON.stringify(message.blocks)).toContain('"action_id":"postmortem"');
+      expect(JSON.stringify(message.blocks)).toContain('"value":"inc-1"');
+    }
+    for (const state of ['open', 'diagnosed', 'acting', 'joined'] as const)
+      expect(look(incidentMessage({ ...over, state }, [], en)).buttons).toEqual([]);
+    expect(look(incidentMessage({ ...over, severity: null }, [], en)).buttons).toEqual([]);
+  });
+
   const states: readonly (readonly [string, Partial<SpokenIncident>, readonly SpokenPlan[], RegExp, RegExp])[] = [
     [
       'a diagnosis that runs',

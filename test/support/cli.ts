@@ -34,6 +34,7 @@ export async function runCli(
       err += text;
     },
     now: () => now,
+    timeZone: () => 'UTC',
     catalogue,
     readFiles: (paths, options) => readFiles(paths, { ...options, clock: () => now }),
     openReader: (_context, onRaw) => {

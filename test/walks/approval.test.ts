@@ -61,6 +61,32 @@ describe('a node that is down', () => {
     await house.saw(/No longer found: multi-attach-node-down/);
   });
 
+  it('is told from the first moment to the last in one file, for whoever asks, once in each language', async () => {
+    const head = await house.saw(/Resolved/);
+    await house.click('gus', head, 'postmortem');
+    await house.saw(/Guests may not/, 'gus');
+    await Promise.all([house.click('sam', head, 'postmortem'), house.click('lin', head, 'postmortem')]);
+    await house.saw(/Post-mortem of Deployment shop\/web, asked for by/);
+    await house.click('sam', head, 'postmortem');
+    await house.saw(/stands in the .*thread.* already|being written already/, 'sam');
+    await house.click('mei', head, 'postmortem');
+    await house.saw(/Deployment shop\/web 的事故复盘/);
+    const shared = house.slack
+      .messages('C0INCIDENTS')
+      .flatMap(({ files, threadTs }) => files.map((file) => ({ file, threadTs })));
+    expect(shared.map(({ threadTs }) => threadTs)).toEqual([head.ts, head.ts]);
+    const [english, chinese] = await Promise.all(
+      shared.map(async ({ file }) => (await fetch(`${house.slack.url}files/${file.id}`)).text()),
+    );
+    expect(english).toMatch(/^# Post-mortem `inc-/);
+    expect(english).toContain('`node-off-proof`');
+    expect(english).toMatch(/Approved by sam \(`U0SAM000001`\)[\s\S]*instance i-n1 is terminated/);
+    expect(english).toMatch(/Write 1: `patch nodes n1`[^\n]*, done/);
+    expect(english).toMatch(/\*\*The incident was resolved\*\*/);
+    expect(english).toMatch(/in `(Europe\/London|Asia\/Singapore)`/);
+    expect(chinese).toMatch(/^# 事故复盘 `inc-[\s\S]*`Asia\/Shanghai`/);
+  });
+
   it('has left a trail that verifies, and that tells who proved what', async () => {
     await house.restart();
     const { code, output } = await runCli(['audit', 'verify'], { DATA_DIR: house.dataDir });
@@ -78,6 +104,14 @@ describe('a node that is down', () => {
       ).not.toEqual([]);
     }
     expect(told.filter((body) => body.includes('instance i-n1 is terminated'))).toHaveLength(2);
+    const id = /inc-[0-9a-z]+/.exec(exported.output)?.[0] ?? '';
+    const written = await runCli(['postmortem', id, '--timezone', 'America/St_Johns'], { DATA_DIR: house.dataDir });
+    expect(written.code).toBe(0);
+    expect(written.output).toMatch(
+      /All times are in `America\/St_Johns`[\s\S]*-0[23]:30` \*\*The incident was resolved/,
+    );
+    expect((await runCli(['postmortem', id, '--timezone', 'Mars'], { DATA_DIR: house.dataDir })).code).toBe(2);
+    expect((await runCli(['postmortem', 'inc-none'], { DATA_DIR: house.dataDir })).code).toBe(2);
   });
 
   it('takes clicks in its old thread after a restart', async () => {

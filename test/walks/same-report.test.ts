@@ -34,6 +34,7 @@ async function run(...args: readonly string[]): Promise<{ readonly code: number;
     out: (text) => void out.push(text),
     err: () => {},
     now: () => now,
+    timeZone: () => 'UTC',
     catalogue: { faults, remediations },
     readFiles: (paths, options) => readFiles(paths, { ...options, clock: () => now }),
     openReader: async (context, onRaw) => openOneReader(settings, context, { clock, onRaw }),

@@ -132,6 +132,12 @@ export function joinedAnswer(workspaceUrl: string, channel: string, thread: stri
   return whisper(t.answers.joined(link), t, []);
 }
 
+/** Where a post-mortem stands: in the thread of its incident. */
+export function postmortemAnswer(url: string, channel: string, thread: string, isNew: boolean, t: Locale): Whisper {
+  const link = threadLink(url, channel, thread);
+  return whisper(isNew ? t.answers.postmortemDone(link) : t.answers.postmortemThere(link), t, []);
+}
+
 function commandParts(finding: SpokenFinding, cluster: string, t: Locale): readonly (() => Mrkdwn)[] {
   const manual = finding.manual.map(
     ({ says, command }) =>

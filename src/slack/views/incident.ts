@@ -5,7 +5,7 @@ import { isTrouble } from '../../domain/report.ts';
 import type { SpokenFinding, SpokenIncident, SpokenPlan, SpokenReport } from '../../domain/spoken.ts';
 import type { Locale } from '../../locales/en.ts';
 import type { ChatMessage, IncidentAlert } from '../../ports.ts';
-import { context, type Mrkdwn, pack, section, some, within } from './blocks.ts';
+import { actions, button, context, type Mrkdwn, pack, section, some, within } from './blocks.ts';
 import { date, esc } from './text.ts';
 import { findingLine, metadataOf, planOf, whereabouts } from './words.ts';
 
@@ -20,7 +20,7 @@ const nothingElse: About = { alerts: [], goesOnAt: null };
 
 /**
  * The first message of a thread: the present state, edited in place. Its first line says what is wrong, its second what
- * to do. No buttons: they stand with the findings.
+ * to do. No buttons: they stand with the findings. When all is over, one that tells the whole of it.
  */
 export function incidentMessage(
   incident: SpokenIncident,
@@ -38,12 +38,23 @@ export function incidentMessage(
     ...pack(details, 4, t, t.where.commandLineAll).map(section),
     ...alertLines(incident, about.alerts, t).map(context),
     context(whereabouts(incident, t)),
+    ...(isWorthLookingBack(incident) ? [lookBack(incident, t)] : []),
   ];
   return {
     text: `${what}\n${todo}`,
     blocks: within(blocks, t),
     metadata: metadataOf('incident', { incident: incident.id, fault: leading(incident)?.fault, state: incident.state }),
   };
+}
+
+/** There was trouble, and it is over. */
+function isWorthLookingBack({ state, severity }: SpokenIncident): boolean {
+  return state === 'resolved' && severity !== null;
+}
+
+function lookBack(incident: SpokenIncident, t: Locale): KnownBlock {
+  const { postmortem, postmortemLabel } = t.buttons;
+  return actions(`incident/${incident.id}`, [button('postmortem', postmortem, incident.id, postmortemLabel)]);
 }
 
 /** What is wrong, and what to do about it; each one line. */
@@ -99,7 +110,7 @@ function resolvedLines(
   plans: readonly SpokenPlan[],
   t: Locale,
 ): readonly [Mrkdwn, Mrkdwn] {
-  const had = incident.diagnoses > 1 || plans.length > 0;
+  const had = incident.severity !== null || incident.diagnoses > 1 || plans.length > 0;
   if (finding && !had) return [t.incident.wellBut(about, esc(finding.summary, 900)), t.incident.nothingToDo];
   if (!had) return [t.incident.well(about), t.incident.allRead];
   const since = incident.resolvedAt === null ? null : date(incident.resolvedAt);

@@ -1,3 +1,5 @@
+import { clean } from '../../domain/visible.ts';
+
 /**
  * Text from a cluster, an alert or a person is data. Everything that a view shows goes through one of these functions;
  * none of them can bring forth a mention, a link, a new line or a character that cannot be seen.
@@ -5,18 +7,6 @@
  * In mrkdwn only `&`, `<` and `>` are control characters (docs.slack.dev, `messaging/formatting-message-text`); `*`,
  * `_` and `~` can do no more than change a typeface.
  */
-
-/**
- * Without control, format (bidirectional marks, zero-width characters, tags), private-use and invisible filler
- * characters and without halves of surrogate pairs; every run of white space is one blank.
- */
-export function clean(text: string): string {
-  return text
-    .toWellFormed()
-    .replaceAll(/[\p{Cf}\p{Co}\p{Cn}\p{Default_Ignorable_Code_Point}]/gu, '')
-    .replaceAll(/[\p{Cc}\s]+/gu, ' ')
-    .trim();
-}
 
 /** For mrkdwn. At most `most` characters after escaping; what is cut is said. */
 export function esc(text: string, most = 500): string {

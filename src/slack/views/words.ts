@@ -1,9 +1,10 @@
 import { quorumOf } from '../../domain/approval.ts';
 import type { SpokenFinding, SpokenIncident, SpokenOffer, SpokenPlan } from '../../domain/spoken.ts';
+import { clean } from '../../domain/visible.ts';
 import type { Locale } from '../../locales/en.ts';
 import type { MessageMetadata } from '../../ports.ts';
 import type { Mrkdwn } from './blocks.ts';
-import { clean, date, esc, person } from './text.ts';
+import { date, esc, person } from './text.ts';
 
 /** `Critical: what is wrong :red_circle:`. Words first, one emoji last: screen readers read it, and colour alone says nothing. */
 export function findingLine(finding: SpokenFinding, most: number, t: Locale): Mrkdwn {
