@@ -51,7 +51,7 @@ describe('what is kept of diagnoses', () => {
       { 'downtime-accepted': 'the owner said yes' },
       { 'downtime-accepted': 'the owner said yes' },
     ]);
-    expect(facts?.plans[0]?.steps.map(({ state, result }) => [state, result])).toEqual([
+    expect(facts?.plans[0]?.steps.map(({ state, result }) => [state, result?.en])).toEqual([
       ['DONE', 'applied'],
       ['DONE', 'applied'],
     ]);
