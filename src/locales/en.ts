@@ -241,6 +241,7 @@ export const en = {
     postmortemThere: (link: string) =>
       `The post-mortem stands in the <${link}|thread> already. The command line writes it in another time zone.`,
     postmortemDone: (link: string) => `The post-mortem stands in the <${link}|thread>.`,
+    inBackend: (change: string) => `in the storage backend: ${change}`,
     ofRisk: (what: string, risk: string) => `*${what}* (${risk})`,
     incidentLine: (id: string, scope: string, cluster: string, what: string) =>
       `• ${id}, ${scope} in ${cluster}: ${what}`,

@@ -197,7 +197,7 @@ export const zh: Locale = {
     begin:
       '*开始使用：* 在我所在的频道中输入 `/k8s-storage diagnose`，或者针对某个对象输入 `/k8s-storage diagnose pvc/data-db-0 -n shop`。`/k8s-storage help` 列出所有的词。',
     thread:
-      '*在事故的消息列中：* 请使用按钮、消息快捷方式 “Diagnose storage here”，或者提及我并写上 `status`、`recheck`、`evidence` 或 `commands`。',
+      '*在事故的消息列中：* 请使用按钮、消息快捷方式 “Diagnose storage here”（在此诊断存储），或者提及我并写上 `status`、`recheck`、`evidence` 或 `commands`。',
     approval: '*未经批准，不做任何更改。* 计划会在任何人同意之前列出每一次写操作，每个决定和步骤都保存在审计记录中。',
     clusters: (names) => `*集群*\n${names}`,
     everybody: '我发布的所有内容，频道中的每个人都能看到。',
@@ -219,6 +219,7 @@ export const zh: Locale = {
     joined: (link) => `这个问题已有消息列，并会在那里重新诊断：<${link}|前往消息列>。`,
     postmortemThere: (link) => `事故复盘已在<${link}|消息列>中。命令行可以用其他时区撰写。`,
     postmortemDone: (link) => `事故复盘已写入<${link}|消息列>。`,
+    inBackend: (change) => `在存储后端中：${change}`,
     ofRisk: (what, risk) => `*${what}* ${risk}`,
     incidentLine: (id, scope, cluster, what) => `• ${id}，${cluster} 中的 ${scope}：${what}`,
     seeThread: '见其消息列',

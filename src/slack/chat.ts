@@ -335,7 +335,7 @@ export function isSlacks(url: string, apiUrl: string, hosts: readonly string[] =
 /** Blocks that cannot be refused: the text, which says it all in short. */
 function simple(text: string): { readonly text: string; readonly blocks: Blocks } {
   const short = [...text].slice(0, 2900).join('');
-  return { text: short, blocks: [section(short === '' ? '(empty)' : short)] };
+  return { text: short, blocks: [section(short)] };
 }
 
 /** Ties the caller's signal to the request itself, so that nothing goes on behind an abort. */

@@ -139,6 +139,17 @@ it('no sentence of our own is passed off as a quotation', () => {
   expect(own).toEqual([]);
 });
 
+it('a view has no words of its own: they stand in src/locales', () => {
+  const words = /(['"`])(?:(?!\1)[^\n\\])*[a-z]{2,} [a-z]{2,}(?:(?!\1)[^\n\\])*\1/g;
+  const own = globSync('src/slack/views/*.ts').flatMap((file) => {
+    const code = readFileSync(file, 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+    return [...code.matchAll(words)]
+      .map(([found]) => found)
+      .filter((found) => !/^.(?:echo|kubectl|\/?k8s-storage) /.test(found));
+  });
+  expect(own).toEqual([]);
+});
+
 describe('the check itself', () => {
   it.each([
     ['no Chinese', { en: 'it waits', zh: 'it waits' }],

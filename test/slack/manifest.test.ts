@@ -9,6 +9,7 @@ import { shortcuts } from '../../handlers/shortcuts/index.ts';
 import { addSlackManifestWord, scopeless, scopes, slackManifest } from '../../src/cli/slack-manifest.ts';
 import { methods } from '../../src/slack/chat.ts';
 import { COMMAND } from '../../src/slack/listeners.ts';
+import { faultsOfProse } from '../support/chinese.ts';
 
 const schemaPath = join(import.meta.dirname, '../data/slack/manifest/schemas/manifest.schema.2.0.0.json');
 const ajv = new Ajv({ strict: false, allErrors: true });
@@ -24,10 +25,11 @@ function printed(...args: readonly string[]): { readonly out: string; readonly e
   return { out: out.join(''), err: err.join('') };
 }
 
-describe.each([
+describe.each<[string, readonly string[]]>([
   ['HTTP', []],
   ['Socket Mode', ['--socket']],
-] as const)('the manifest for %s', (_name, args) => {
+  ['a workspace that speaks Chinese', ['--language', 'zh']],
+])('the manifest for %s', (_name, args) => {
   it('validates against the schema of Slack', () => {
     const manifest: unknown = JSON.parse(printed(...args).out);
     expect(validate(manifest), JSON.stringify(validate.errors)).toBe(true);
@@ -50,12 +52,24 @@ it('has addresses for HTTP and none for Socket Mode', () => {
   expect(socket.err).toMatch(/connections:write/);
 });
 
+it('has its words in the language that is asked for, and they are good Chinese', () => {
+  const { display_information: shown, features } = JSON.parse(printed('--language', 'zh').out) as {
+    display_information: { description: string; long_description: string };
+    features: { shortcuts: { name: string; description: string }[]; slash_commands: { description: string }[] };
+  };
+  const told = [...features.shortcuts, ...features.slash_commands].map(({ description }) => description);
+  for (const words of [shown.description, shown.long_description, ...told]) {
+    expect(words).toMatch(/\p{Script=Han}/u);
+    expect(faultsOfProse(words)).toEqual([]);
+  }
+});
+
 it('refuses an address that Slack would not call', () => {
   expect(() => printed('--url', 'http://bot.example')).toThrow(/https/);
 });
 
 it('asks for no scope that no method or feature uses, and for every one that is needed', () => {
-  const manifest = slackManifest({ url: null }) as {
+  const manifest = slackManifest({ url: null, language: 'en' }) as {
     oauth_config: { scopes: { bot: string[] } };
     settings: { event_subscriptions: { bot_events: string[] } };
   };
@@ -74,7 +88,7 @@ it('asks for no scope that no method or feature uses, and for every one that is 
 });
 
 it('names the doors that there are', () => {
-  const manifest = JSON.stringify(slackManifest({ url: null }));
+  const manifest = JSON.stringify(slackManifest({ url: null, language: 'en' }));
   expect(manifest).toContain(`"command":"${COMMAND}"`);
   for (const shortcut of shortcuts) expect(manifest).toContain(`"callback_id":"${shortcut.id}"`);
   for (const event of events) expect(manifest).toContain(`"${event.type}"`);

@@ -52,7 +52,7 @@ describe('esc', () => {
           expect(lengthOf(written)).toBeLessThanOrEqual(most);
           const isWhole =
             written.replaceAll('&lt;', '<').replaceAll('&amp;', '&') === text.replaceAll(/ +/g, ' ').trim();
-          expect(isWhole || /… \(cut, \d+ characters\)$/.test(written)).toBe(true);
+          expect(isWhole || /… \(\d+\/\d+\)$/.test(written)).toBe(true);
         },
       ),
     );
@@ -60,7 +60,7 @@ describe('esc', () => {
 
   it('never cuts an entity in two', () => {
     for (let most = 40; most < 60; most += 1)
-      expect(esc('&<>'.repeat(50), most).replaceAll(/&(amp|lt|gt);/g, '')).toMatch(/^… \(cut/);
+      expect(esc('&<>'.repeat(50), most).replaceAll(/&(amp|lt|gt);/g, '')).toMatch(/^… \(/);
   });
 });
 

@@ -385,14 +385,14 @@ describe('a line for kubectl', () => {
       verb: 'delete',
       body: { preconditions: { uid: 'u' }, propagationPolicy: 'Background', gracePeriodSeconds: 0 },
     };
-    expect(kubectlLine(write, 'prod')).toBe(
+    expect(kubectlLine(write, 'prod', en)).toBe(
       `echo '{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u"},"propagationPolicy":"Background","gracePeriodSeconds":0}' | kubectl delete --context prod --raw /api/v1/namespaces/shop/pods/db-1 -f -`,
     );
   });
 
   it('names group and subresource', () => {
     const scale = { verb: 'patch', resource: 'deployments/scale', namespace: 'shop', name: 'web', uid: 'u', body: [] };
-    expect(kubectlLine(scale, 'prod')).toBe(
+    expect(kubectlLine(scale, 'prod', en)).toBe(
       "kubectl patch deployments.apps web -n shop --context prod --subresource=scale --type=json -p '[]'",
     );
     const attachment = {
@@ -403,7 +403,9 @@ describe('a line for kubectl', () => {
       uid: 'u',
       body: {},
     };
-    expect(kubectlLine(attachment, 'prod')).toMatch(/--raw \/apis\/storage.k8s.io\/v1\/volumeattachments\/csi-1 -f -$/);
+    expect(kubectlLine(attachment, 'prod', en)).toMatch(
+      /--raw \/apis\/storage.k8s.io\/v1\/volumeattachments\/csi-1 -f -$/,
+    );
   });
 
   it('is none for the storage backend, which no kubectl reaches', () => {
@@ -415,11 +417,11 @@ describe('a line for kubectl', () => {
       uid: 'vol-1',
       body: [],
     };
-    expect(kubectlLine(snapshot, 'prod')).toBe('# in the storage backend: patch vol-1 []');
+    expect(kubectlLine(snapshot, 'prod', en)).toBe('# in the storage backend: patch vol-1 []');
   });
 
   it('keeps a hostile name within its quotes', () => {
-    const line = kubectlLine({ ...pods, verb: 'patch', name: "x'; rm -rf / #", body: [] }, 'a b');
+    const line = kubectlLine({ ...pods, verb: 'patch', name: "x'; rm -rf / #", body: [] }, 'a b', en);
     expect(line).toBe(`kubectl patch pods 'x'\\''; rm -rf / #' -n shop --context 'a b' --type=json -p '[]'`);
   });
 });

@@ -150,7 +150,7 @@ function commandParts(finding: SpokenFinding, cluster: string, t: Locale): reado
       (offer) => offer.plan.length > 0 && offer.blocked === null && offer.risk === 'low' && offer.requires.length === 0,
     )
     .map((offer) => () => {
-      const lines = offer.plan.map((write) => kubectlLine(write, cluster));
+      const lines = offer.plan.map((write) => kubectlLine(write, cluster, t));
       const what = esc(t.finding.offerName(offer.remediation, ''), 80);
       return `${t.answers.ofRisk(what, t.risk(offer.risk))}\n${codeBlock(lines, 2600)}`;
     });

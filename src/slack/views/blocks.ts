@@ -11,7 +11,7 @@ import type {
 } from '@slack/types';
 import type { Locale } from '../../locales/en.ts';
 import type { Blocks } from '../../ports.ts';
-import { lengthOf, plain } from './text.ts';
+import { EMPTY, lengthOf, plain } from './text.ts';
 
 /** Written mrkdwn: what came from outside has been through `text.ts`. */
 export type Mrkdwn = string;
@@ -21,7 +21,7 @@ export const SECTION = 2900;
 
 /** Text that Slack must not look for links or names in. Slack refuses an empty one. */
 export function section(text: Mrkdwn): SectionBlock {
-  return { type: 'section', text: { type: 'mrkdwn', text: text || '(empty)', verbatim: true } };
+  return { type: 'section', text: { type: 'mrkdwn', text: text || EMPTY, verbatim: true } };
 }
 
 export function context(text: Mrkdwn): ContextBlock {

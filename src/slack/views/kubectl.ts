@@ -1,16 +1,17 @@
 import { apiVersionOf, resourceNames, resources } from '../../domain/resources.ts';
 import type { PlannedWrite } from '../../domain/write.ts';
+import type { Locale } from '../../locales/en.ts';
 
 /**
  * The shell line that does what one write of a plan does, conditions included: a delete carries its preconditions as the
  * body of `kubectl delete --raw`, a patch its uid test. Everything from outside stands in single quotes.
  */
-export function kubectlLine(write: PlannedWrite, context: string): string {
+export function kubectlLine(write: PlannedWrite, context: string, t: Locale): string {
   const [name = '', subresource] = write.resource.split('/');
   const resource = resourceNames.find((one) => one === name);
   const body = JSON.stringify(write.body);
   // No kubectl reaches the storage backend: it is said in the shell's own words what to do there.
-  if (resource === 'backendvolumes') return `# in the storage backend: ${write.verb} ${quote(write.name)} ${body}`;
+  if (resource === 'backendvolumes') return `# ${t.answers.inBackend(`${write.verb} ${quote(write.name)} ${body}`)}`;
   const where = write.namespace === null ? '' : ` -n ${quote(write.namespace)}`;
   const to = ` --context ${quote(context)}`;
   switch (write.verb) {

@@ -8,6 +8,9 @@ import { clean } from '../../domain/visible.ts';
  * `_` and `~` can do no more than change a typeface.
  */
 
+/** Stands where nothing is, in every language. */
+export const EMPTY = '–';
+
 /** For mrkdwn. At most `most` characters after escaping; what is cut is said. */
 export function esc(text: string, most = 500): string {
   return cut(text, most, escapeCharacter);
@@ -16,7 +19,7 @@ export function esc(text: string, most = 500): string {
 /** For a code span in mrkdwn: the same, in backticks; backticks in the data become apostrophes. */
 export function code(text: string, most = 300): string {
   const inside = cut(text, most - 2, (character) => (character === '`' ? "'" : escapeCharacter(character)));
-  return inside === '' ? '(empty)' : `\`${inside}\``;
+  return inside === '' ? EMPTY : `\`${inside}\``;
 }
 
 /** For a block of code in mrkdwn. Lines are the caller's; the data in them cannot make new ones. */
@@ -29,7 +32,7 @@ export function codeBlock(lines: readonly string[], most = 2900): string {
 /** For `plain_text`, which parses nothing. Angle brackets are turned all the same, for whatever shows it elsewhere. */
 export function plain(text: string, most: number): string {
   const write = (character: string) => (character === '<' ? '‹' : character === '>' ? '›' : character);
-  return cut(text, most, write, clean, '…') || '(empty)';
+  return cut(text, most, write, clean, '…') || EMPTY;
 }
 
 /**
@@ -61,7 +64,7 @@ export function lengthOf(text: string): number {
 }
 
 /**
- * `text`, cleaned, or as much of it as fits, and how long it was. `most` counts what is written, after `write`. Of a very
+ * `text`, cleaned, or as much of it as fits, and how long it may be and was, in a mark that needs no language: `… (300/1234)`. `most` counts what is written, after `write`. Of a very
  * long text only a part is looked at.
  */
 function cut(
@@ -73,7 +76,7 @@ function cut(
 ): string {
   const part = text.length > most * 8 ? text.slice(0, most * 8) : text;
   const tidied = tidy(part);
-  const tail = note ?? `… (cut, ${lengthOf(text)} characters)`;
+  const tail = note ?? `… (${most}/${lengthOf(text)})`;
   const all: string[] = [];
   let length = 0;
   let fitting = 0;
