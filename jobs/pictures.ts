@@ -1,7 +1,9 @@
-import { type Chain, describeChain, type FindingChain } from '../src/domain/chain.ts';
+import type { Chain, FindingChain } from '../src/domain/chain.ts';
+import { describeChain } from '../src/domain/chain-text.ts';
 import { Refused } from '../src/domain/errors.ts';
 import { type Incident, isOver } from '../src/domain/incident.ts';
 import { hashOf } from '../src/domain/report.ts';
+import type { Language } from '../src/domain/text.ts';
 import type { Chat, Log, Painter, Store } from '../src/ports.ts';
 import type { Picture, Pictures } from '../src/slack/views/findings.ts';
 
@@ -23,14 +25,18 @@ export interface ThreadPictures {
   readonly missing: readonly FindingChain[];
 }
 
-/** Looks up which pictures of an incident were uploaded before, by this process or another. */
-export async function findPictures(incident: Incident<unknown>, deps: PictureDeps): Promise<ThreadPictures> {
+/** Looks up which pictures of an incident were uploaded before, by this process or another; their words are the thread's. */
+export async function findPictures(
+  incident: Incident<unknown>,
+  language: Language,
+  deps: PictureDeps,
+): Promise<ThreadPictures> {
   const chains = isOver(incident.state) ? [] : incident.chains;
   const files = await deps.store.findPictures(chains.map(({ chain }) => keyOf(chain)));
   const known = new Map<string, Picture>();
   for (const { finding, chain } of chains) {
     const file = files.get(keyOf(chain));
-    if (file !== undefined) known.set(finding, { file, words: describeChain(chain) });
+    if (file !== undefined) known.set(finding, { file, words: describeChain(chain, language) });
   }
   return { known, missing: chains.filter(({ finding }) => !known.has(finding)) };
 }

@@ -116,7 +116,7 @@ async function bringUpToDate(
     await deps.store.recordThread(incident.id, head.ts, head.channel);
     await deps.store.clearChannelTrouble(incident.channel);
   }
-  const { known, missing } = await findPictures(incident, deps);
+  const { known, missing } = await findPictures(incident, language, deps);
   for (const wanted of replies(incident, plans, [...posted.keys()], known, t))
     await show(wanted, head.ts, incident, posted, deps, signal, pausesMs);
   return missing;

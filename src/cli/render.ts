@@ -214,7 +214,7 @@ function list(names: readonly string[], t: Locale): string {
 
 function short(value: string): string {
   const line = value.replaceAll(/\s+/g, ' ');
-  return line.length > 300 ? `${line.slice(0, 300)}… (${line.length} characters)` : line;
+  return line.length > 300 ? `${line.slice(0, 300)}… (300/${line.length})` : line;
 }
 
 function bullet(text: string): string {

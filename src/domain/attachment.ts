@@ -280,6 +280,11 @@ export function quoted(message: string): string {
   return line.length > 200 ? `${line.slice(0, 199)}…` : line;
 }
 
+/** A quoted answer or error as a sentence of its own: with a full stop, if it has none. */
+export function asSentence(line: string): string {
+  return /[.!?…]$/.test(line) ? line : `${line}.`;
+}
+
 /** What two answers have in common that complain of the same: no names of volumes or nodes, no numbers. */
 export function gistOf(message: string): string {
   return message

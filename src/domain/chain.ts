@@ -1,7 +1,7 @@
 import { type Cluster, controllerOf, ownerRef } from './cluster.ts';
 import type { Attachment, Claim, Node, ObjectMeta, Pod, Snapshot, Workload } from './objects.ts';
 import { isDeleting } from './pod.ts';
-import { describeRef, missingRef, type Ref, refKey, uniqueRefs } from './ref.ts';
+import { missingRef, type Ref, refKey, uniqueRefs } from './ref.ts';
 import type { Finding } from './report.ts';
 import { findResourceOfKind } from './resources.ts';
 
@@ -80,33 +80,6 @@ export function chainOf(finding: Finding<unknown>, cluster: Cluster): Chain | un
     .toSorted((a, b) => levelOf(a.kind) - levelOf(b.kind) || compare(a.id, b.id));
   const boxOf = new Map(boxes.flatMap((box) => box.objects.map((ref) => [refKey(ref), box.id] as const)));
   return { nodes, edges: edgesOf(nodes, boxes, boxOf, cluster, refKey(culprit)), culprit: idOf(culprit) };
-}
-
-/** One sentence for who cannot see the picture, `most` characters at most. */
-export function describeChain(chain: Chain, most = 1900): string {
-  const byId = new Map(chain.nodes.map((node) => [node.id, node]));
-  const culprit = byId.get(chain.culprit);
-  const stuck = chain.nodes.filter((node) => node.role === 'stuck').map(describeNode);
-  const links = chain.edges.flatMap(({ from, to, says }) => {
-    const [upper, lower] = [byId.get(from), byId.get(to)];
-    return upper && lower && says !== '' ? [`${nameOf(upper)} ${says} ${nameOf(lower)}`] : [];
-  });
-  const parts = [
-    `Picture of the chain. The cause is ${culprit ? describeNode(culprit) : 'not in it'}`,
-    ...(stuck.length > 0 ? [`stuck: ${stuck.join(', ')}`] : []),
-    ...links,
-  ];
-  const text = `${parts.join('; ')}.`;
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
-}
-
-function describeNode(node: ChainNode): string {
-  return `${nameOf(node)}${node.state === null ? '' : ` (${node.state})`}`;
-}
-
-function nameOf(node: ChainNode): string {
-  if (node.more === 0) return describeRef(node);
-  return `${node.more} more${node.kind === '' ? '' : ` of kind ${node.kind}`}`;
 }
 
 /**

@@ -3,7 +3,7 @@
  * the operating system, changed between releases, and most of them say nothing ("exit status 32"). This file knows which
  * words tell something; everything else is `other`.
  */
-import { quoted, saysInUse } from './attachment.ts';
+import { saysInUse } from './attachment.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterEvent, Pod } from './objects.ts';
 import type { Ref } from './ref.ts';
@@ -203,12 +203,6 @@ export function unmountReasonOf(errors: readonly KubeletError[]): UnmountReason 
     if (known) return known[0];
   }
   return 'unknown';
-}
-
-/** An error as a sentence of its own: one line, cut, with a full stop. */
-export function asSentence(message: string): string {
-  const line = quoted(message);
-  return /[.!?…]$/.test(line) ? line : `${line}.`;
 }
 
 /** Whether an error is a time-out or a refusal of the other side. */

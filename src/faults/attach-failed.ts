@@ -1,6 +1,7 @@
 import {
   type Attach,
   type AttachReason,
+  asSentence,
   attacherInWords,
   attachesOf,
   codeOf,
@@ -117,7 +118,9 @@ export const attachFailed = defineFault<'attach-failed', Facts>({
     },
     explanation: (f) => {
       const answer =
-        f.error === '' ? undefined : { en: en`The driver's answer: ${f.error}.`, zh: zh`驱动的回答：${f.error}。` };
+        f.error === ''
+          ? undefined
+          : { en: en`The driver's answer: ${asSentence(f.error)}`, zh: zh`驱动的回答：“${f.error}”。` };
       if (f.isProgress)
         return sentences(answer, {
           en: 'The attacher tries again by itself. Nothing needs to be done yet.',

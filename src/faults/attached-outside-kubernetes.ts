@@ -1,4 +1,13 @@
-import { attachesOf, few, isHeldByAnother, quoted, saysInUse, sufferers, whoseAttach } from '../domain/attachment.ts';
+import {
+  asSentence,
+  attachesOf,
+  few,
+  isHeldByAnother,
+  quoted,
+  saysInUse,
+  sufferers,
+  whoseAttach,
+} from '../domain/attachment.ts';
 import { shellWord } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -62,7 +71,7 @@ export const attachedOutsideKubernetes = defineFault<'attached-outside-kubernete
       zh: zh`存储后端说卷 ${f.volume} 正在使用中，但这个集群中没有任何一方占用它；${listed(f.pods)} 已在 ${f.node} 上等待 ${f.waitedFor}。`,
     }),
     explanation: (f) => {
-      const said = { en: en`The backend's answer: ${f.error}.`, zh: zh`存储后端的回答：${f.error}。` };
+      const said = { en: en`The backend's answer: ${asSentence(f.error)}`, zh: zh`存储后端的回答：“${f.error}”。` };
       if (f.isProgress) {
         return sentences(said, {
           en: 'A hand-over may look like this in its first two minutes.',

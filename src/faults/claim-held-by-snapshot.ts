@@ -1,3 +1,4 @@
+import { asSentence } from '../domain/attachment.ts';
 import {
   deletingClaims,
   deletionEvidence,
@@ -104,7 +105,7 @@ export const claimHeldBySnapshot = defineFault<'claim-held-by-snapshot', Facts>(
         },
         f.error === undefined
           ? undefined
-          : { en: en`The last answer was: ${f.error}.`, zh: zh`最近一次答复是：${f.error}。` },
+          : { en: en`The last answer was: ${asSentence(f.error)}`, zh: zh`最近一次答复是：“${f.error}”。` },
         { en: 'No pod has to do with it.', zh: '这与任何 Pod 都无关。' },
         fateInWords(f.fate),
       );

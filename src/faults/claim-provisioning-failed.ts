@@ -1,3 +1,4 @@
+import { asSentence } from '../domain/attachment.ts';
 import { isDelayed, sufferersOf } from '../domain/binding.ts';
 import { FRESH_MS, getCommand, groupsOf, nameOf, SELECTED_NODE, shellWord, waitByHand } from '../domain/claim.ts';
 import { type Cluster, controllerOf } from '../domain/cluster.ts';
@@ -106,7 +107,7 @@ export const claimProvisioningFailed = defineFault<'claim-provisioning-failed', 
         { en: en`Pending for ${f.waitedFor}.`, zh: zh`处于 Pending 已有 ${f.waitedFor}。` },
         f.error === undefined
           ? undefined
-          : { en: en`The first error was: ${f.error}.`, zh: zh`第一个错误是：${f.error}。` },
+          : { en: en`The first error was: ${asSentence(f.error)}`, zh: zh`第一个错误是：“${f.error}”。` },
         f.hasAfterEffect
           ? {
               en: 'Later errors about a request that exists already, or with other parameters, only follow from that one.',

@@ -1,4 +1,5 @@
 import {
+  asSentence,
   attacherInWords,
   codeOf,
   type Detach,
@@ -89,7 +90,7 @@ export const detachFailedNodeGone = defineFault<'detach-failed-node-gone', Facts
               en: en`${f.attacher} has neither finished nor reported an error.`,
               zh: zh`${f.attacher}既没有完成，也没有报告错误。`,
             }
-          : { en: en`The driver's last answer: ${f.error}.`, zh: zh`驱动最近一次的答复：${f.error}。` },
+          : { en: en`The driver's last answer: ${asSentence(f.error)}`, zh: zh`驱动最近一次的答复：“${f.error}”。` },
         {
           en: 'The six-minute timer has fired already: it has ordered this detach and does no more. There is no node that could be tainted.',
           zh: '6 分钟计时器已经触发：它发出了这次解除挂接的请求，不会再做别的。已没有可以添加污点的节点。',

@@ -1,4 +1,5 @@
 import {
+  asSentence,
   attacherInWords,
   codeOf,
   type Detach,
@@ -103,7 +104,10 @@ export const detachFailed = defineFault<'detach-failed', Facts>({
                   en: en`${f.attacher} has neither finished nor reported an error: mostly its call to the driver hangs.`,
                   zh: zh`${f.attacher}既没有完成，也没有报告错误：多半是它对驱动的调用卡住了。`,
                 }
-              : { en: en`The driver's last answer: ${f.error}.`, zh: zh`驱动最近一次的回答：“${f.error}”。` },
+              : {
+                  en: en`The driver's last answer: ${asSentence(f.error)}`,
+                  zh: zh`驱动最近一次的回答：“${f.error}”。`,
+                },
             {
               en: 'The detach has been ordered already; a taint, a forced deletion or another deletion of the attachment would add nothing.',
               zh: '解除挂接的请求早已发出；添加污点、强制删除或再次删除挂接都无济于事。',

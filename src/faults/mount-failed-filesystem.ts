@@ -1,4 +1,4 @@
-import { quoted, sufferers } from '../domain/attachment.ts';
+import { asSentence, quoted, sufferers } from '../domain/attachment.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import {
@@ -10,7 +10,6 @@ import {
   type StalledMount,
   stalledMountsOf,
 } from '../domain/mount.ts';
-import { asSentence } from '../domain/mount-text.ts';
 import type { Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';

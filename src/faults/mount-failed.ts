@@ -1,9 +1,8 @@
-import { few, quoted, sufferers } from '../domain/attachment.ts';
+import { asSentence, few, quoted, sufferers } from '../domain/attachment.ts';
 import { shellWord, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { isStuck, MOUNT_GRACE_MS, readForMounts, refsOf, type StalledMount, stalledMountsOf } from '../domain/mount.ts';
-import { asSentence } from '../domain/mount-text.ts';
 import type { Ref } from '../domain/ref.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration, en, enumerated, named, plural, sentences, type Text, zh } from '../domain/text.ts';

@@ -1,3 +1,4 @@
+import { asSentence } from '../domain/attachment.ts';
 import { getCommand, groupsOf, nameOf, patchCommand, waitByHand, withCount } from '../domain/claim.ts';
 import { type Cluster, couldNotRead } from '../domain/cluster.ts';
 import { Refused } from '../domain/errors.ts';
@@ -70,7 +71,9 @@ export const resizeFailed = defineFault<'resize-failed', Facts>({
             }
           : undefined,
         f.since && { en: en`The resize has been open for ${f.since}.`, zh: zh`这次调整大小已持续 ${f.since}。` },
-        f.error === undefined ? undefined : { en: en`The answer was: ${f.error}.`, zh: zh`得到的答复是：${f.error}。` },
+        f.error === undefined
+          ? undefined
+          : { en: en`The answer was: ${asSentence(f.error)}`, zh: zh`得到的答复是：“${f.error}”。` },
         {
           en: 'The pods go on with the size that they have; no data is in danger unless the volume runs full.',
           zh: 'Pod 会继续使用现有的大小；只要卷没有写满，数据就没有危险。',

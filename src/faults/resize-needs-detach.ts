@@ -1,3 +1,4 @@
+import { asSentence } from '../domain/attachment.ts';
 import { groupsOf, nameOf, shellWord, waitByHand } from '../domain/claim.ts';
 import { type AnyWorkload, type Cluster, controllerOf } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -39,7 +40,9 @@ export const resizeNeedsDetach = defineFault<'resize-needs-detach', Facts>({
       if (f.isProgress) return { en: 'The resize has begun only a short time ago.', zh: '调整大小刚开始不久。' };
       return sentences(
         { en: 'The driver refuses to enlarge a volume that is attached.', zh: '驱动拒绝扩充已挂接的卷。' },
-        f.error === undefined ? undefined : { en: en`It says: ${f.error}.`, zh: zh`它的答复是：${f.error}。` },
+        f.error === undefined
+          ? undefined
+          : { en: en`It says: ${asSentence(f.error)}`, zh: zh`它的答复是：“${f.error}”。` },
         {
           en: 'As long as a pod runs, or a new one starts at once after a restart, the volume is never free. The pods go on with the old size.',
           zh: '只要有 Pod 在运行，或者重启后新的 Pod 立即启动，卷就永远不会空闲。Pod 会继续使用旧的大小。',

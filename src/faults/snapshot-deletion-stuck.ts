@@ -1,3 +1,4 @@
+import { asSentence } from '../domain/attachment.ts';
 import {
   deletionTimestampOf,
   dropFinalizerCommand,
@@ -83,7 +84,7 @@ export const snapshotDeletionStuck = defineFault<'snapshot-deletion-stuck', Fact
           : { en: en`Its content ${f.content} is not gone yet.`, zh: zh`它的快照内容 ${f.content} 还没有消失。` },
         f.error === undefined
           ? undefined
-          : { en: en`The backend answers: ${f.error}.`, zh: zh`后端的答复是：${f.error}。` },
+          : { en: en`The backend answers: ${asSentence(f.error)}`, zh: zh`后端的答复是：“${f.error}”。` },
         f.fate,
         {
           en: 'A namespace that is being deleted waits for it.',

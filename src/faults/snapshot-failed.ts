@@ -1,3 +1,4 @@
+import { asSentence } from '../domain/attachment.ts';
 import { getCommand, groupsOf, nameOf, waitByHand, withCount } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { absent, defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
@@ -71,7 +72,9 @@ export const snapshotFailed = defineFault<'snapshot-failed', Facts>({
         };
       return sentences(
         meaningOf(f),
-        f.error === undefined ? undefined : { en: en`The error is: ${f.error}.`, zh: zh`错误是：${f.error}。` },
+        f.error === undefined
+          ? undefined
+          : { en: en`The error is: ${asSentence(f.error)}`, zh: zh`错误是：“${f.error}”。` },
         {
           en: 'Nothing can be restored from it, and a claim that waits for it stays Pending.',
           zh: '无法从它恢复任何数据，等待它的申领会一直处于 Pending。',

@@ -1,15 +1,17 @@
-import { claimsDestroyedWith, few, podsOnNodeNaming, sufferers, waitersElsewhere } from '../domain/attachment.ts';
+import {
+  asSentence,
+  claimsDestroyedWith,
+  few,
+  podsOnNodeNaming,
+  quoted,
+  sufferers,
+  waitersElsewhere,
+} from '../domain/attachment.ts';
 import { deletionTimestampOf, isoOf, nameOf, retainByHand, shellWord, waitByHand } from '../domain/claim.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import { hasDriver, isInTreeDisk, nodePluginsOn } from '../domain/mount.ts';
-import {
-  asSentence,
-  type KubeletError,
-  type UnmountReason,
-  unmountErrorsOf,
-  unmountReasonOf,
-} from '../domain/mount-text.ts';
+import { type KubeletError, type UnmountReason, unmountErrorsOf, unmountReasonOf } from '../domain/mount-text.ts';
 import type { Attachment, Claim, Node, Pod, Volume } from '../domain/objects.ts';
 import { deletingForMs, graceMs, isBeyondGrace, isDeleting, isFinished } from '../domain/pod.ts';
 import type { OfferDraft } from '../domain/remediation.ts';
@@ -97,7 +99,9 @@ export const unmountStuck = defineFault<'unmount-stuck', Facts>({
       const endangered = named(f.endangered, 'Claim');
       return sentences(
         because[f.reason],
-        f.said === undefined ? undefined : { en: en`Kubelet says: ${f.said}`, zh: zh`kubelet 的报告：“${f.said}”。` },
+        f.said === undefined
+          ? undefined
+          : { en: en`Kubelet says: ${asSentence(f.said)}`, zh: zh`kubelet 的报告：“${f.said}”。` },
         {
           en: 'Kubernetes detaches by force only from nodes that are down, so this does not end by itself, and the volume may still be written to: taking it away would damage the file system.',
           zh: 'Kubernetes 只对停机的节点强制解除挂接，因此这种情况不会自行结束，而且卷可能仍在被写入：将它移走会损坏文件系统。',
@@ -304,7 +308,7 @@ function toFinding(first: Stuck, group: readonly Stuck[], cluster: Cluster): Fin
       volumes: volumes.map((volume) => volume.name),
       reason,
       stuckFor: duration(Math.max(...group.map(({ sinceMs }) => cluster.now - sinceMs))),
-      said: said && asSentence(said.message),
+      said: said && quoted(said.message),
       waiting: waiting.map((pod) => pod.name),
       endangered: claims.map(nameOf),
       isProgress,

@@ -1,4 +1,5 @@
 import {
+  asSentence,
   attachesOf,
   few,
   isHeldByAnother,
@@ -113,7 +114,7 @@ export const volumeLimitReached = defineFault<'volume-limit-reached', Facts>({
           return sentences(
             f.error === ''
               ? { en: 'Kubelet rejected the pod for it.', zh: 'kubelet 因此拒绝了该 Pod。' }
-              : { en: en`The answer: ${f.error}.`, zh: zh`得到的答复：${f.error}。` },
+              : { en: en`The answer: ${asSentence(f.error)}`, zh: zh`得到的答复：“${f.error}”。` },
             {
               en: 'The limit that the driver reports is higher than the real one (other disks and network cards take slots too), so the scheduler goes on placing pods there.',
               zh: '驱动上报的上限高于实际上限（其他磁盘和网卡也占用名额），因此调度器会继续把 Pod 放到那里。',

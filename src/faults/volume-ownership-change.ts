@@ -1,8 +1,7 @@
-import { sufferers } from '../domain/attachment.ts';
+import { asSentence, quoted, sufferers } from '../domain/attachment.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { defineFault, type Evidence, type FindingDraft, fact } from '../domain/fault.ts';
 import { nodeToMountOn, ownershipChangeOf, readForMounts } from '../domain/mount.ts';
-import { asSentence } from '../domain/mount-text.ts';
 import type { ClusterEvent, Pod, Volume } from '../domain/objects.ts';
 import type { Scope } from '../domain/scope.ts';
 import { duration, en, enumerated, type Text, zh } from '../domain/text.ts';
@@ -36,7 +35,7 @@ export const volumeOwnershipChange = defineFault<'volume-ownership-change', Fact
     explanation: (f) => {
       const volumes = enumerated(f.volumes, f.volumes.length);
       return {
-        en: en`Nothing is stuck: volume ${volumes} is attached and mounted, and the pod starts when the last file is done. Kubelet says: ${f.said} Deleting the pod would start the work over. For the next start, set fsGroupChangePolicy: OnRootMismatch.`,
+        en: en`Nothing is stuck: volume ${volumes} is attached and mounted, and the pod starts when the last file is done. Kubelet says: ${asSentence(f.said)} Deleting the pod would start the work over. For the next start, set fsGroupChangePolicy: OnRootMismatch.`,
         zh: zh`没有卡住：卷 ${volumes} 已挂接并挂载，处理完最后一个文件后 Pod 就会启动。kubelet 的报告：“${f.said}”。删除 Pod 会让这项工作从头再来。为了下次启动，请设置 fsGroupChangePolicy: OnRootMismatch。`,
       };
     },
@@ -82,7 +81,7 @@ function toFinding(pod: Pod, volumes: readonly Volume[], said: ClusterEvent, clu
       pod: pod.name,
       fsGroup: String(pod.fsGroup ?? 0),
       volumes: volumes.map((volume) => volume.name),
-      said: asSentence(said.message),
+      said: quoted(said.message),
       ago: duration(cluster.now - said.lastAt),
     },
     evidence: evidenceOf(pod, volumes, said),

@@ -136,6 +136,7 @@ export const en = {
     fact: (object: string, path: string, value: string, says: string) => `${object}, ${path} is ${value}: ${says}`,
     notRead: (kind: string, why: string) => `Not read: ${kind} (${why})`,
     byHand: '*What a person can do*',
+    longCommand: '(the command is too long for here; the button Commands shows it)',
     noPlan: 'no plan was made for it; `recheck` makes one',
     notNow: (title: string) => `*Cannot be done now: ${title}*`,
     repair: (title: string) => `*Repair: ${title}*`,
@@ -234,6 +235,7 @@ export const en = {
     read: (when: string) => `What was read ${when}:`,
     notRead: (kind: string, why: string) => `not read: ${kind} (${why})`,
     notTold: (fault: string, why: string) => `could not be told: ${fault} (${why})`,
+    longCommand: (command: string) => `The command is too long for Slack; \`${command}\` prints it.`,
     nothingByHand: 'There is nothing to do by hand.',
     byHand: 'By hand, outside the bot. Nothing of it is checked or audited:',
     joined: (link: string) =>

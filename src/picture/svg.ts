@@ -1,4 +1,5 @@
-import { type Chain, type ChainNode, describeChain } from '../domain/chain.ts';
+import type { Chain, ChainNode } from '../domain/chain.ts';
+import { describeChain } from '../domain/chain-text.ts';
 import { type Layout, layOut, type PlacedBox, type PlacedEdge, type Point, type RunDot } from './layout.ts';
 
 /** Width of a telephone, in the pixels of the picture: below it nothing is drawn narrower, only shorter. */
@@ -59,7 +60,7 @@ function toSvg(chain: Chain, layout: Layout, boxWidth: number): string {
   const [dx, dy] = [(width - layout.width) / 2, MARGIN + caption];
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" font-family="${fonts}" font-size="${SMALL}">`,
-    `<title>${escapeXml(describeChain(chain))}</title>`,
+    `<title>${escapeXml(describeChain(chain, 'en'))}</title>`,
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
     only === undefined
       ? ''

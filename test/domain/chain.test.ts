@@ -3,9 +3,11 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { type Catalogue, diagnose } from '../../src/diagnose.ts';
-import { type Chain, chainOf, describeChain, FEWEST_OBJECTS, MOST_BOXES } from '../../src/domain/chain.ts';
+import { type Chain, chainOf, FEWEST_OBJECTS, MOST_BOXES } from '../../src/domain/chain.ts';
+import { describeChain } from '../../src/domain/chain-text.ts';
 import type { Finding } from '../../src/domain/report.ts';
 import { verbatim } from '../../src/domain/text.ts';
+import { faultsOfProse } from '../support/chinese.ts';
 import { diagnoseObjects, loadCatalogue, parseScope, toCluster } from '../support/fixture.ts';
 
 const caseFile = z.object({
@@ -82,13 +84,49 @@ describe('the chain of every finding of a real incident', () => {
   it('is told in one sentence that names the culprit and keeps to the limit of Slack', () => {
     for (const one of cases) {
       for (const { chain } of chainsOf(one)) {
-        const says = describeChain(chain);
+        const says = describeChain(chain, 'en');
         const culprit = chain.nodes.find(({ id }) => id === chain.culprit);
         expect(says).toContain(`The cause is ${culprit?.kind} `);
         expect(says.length).toBeLessThanOrEqual(1900);
-        expect(describeChain(chain, 100)).toHaveLength(100);
+        expect(describeChain(chain, 'en', 100)).toHaveLength(100);
       }
     }
+  });
+
+  it('is told in Chinese, too, with the words of Kubernetes alone left as they are', () => {
+    const chains = cases.flatMap((one) => chainsOf(one).map(({ chain }) => chain));
+    const verbs = new Set(chains.flatMap(({ edges }) => edges.map(({ says }) => says)).filter((says) => says !== ''));
+    const own = new RegExp(
+      `[\\s（](?:${[...verbs].join('|')}|not found|ready|attached|detaching|cordoned|more)[\\s）]`,
+    );
+    expect(verbs.size).toBeGreaterThan(12);
+    for (const chain of chains) {
+      const says = describeChain(chain, 'zh');
+      expect(says).toMatch(/^关系图。原因是 /);
+      expect(says).not.toMatch(own);
+      expect(faultsOfProse(says)).toEqual([]);
+    }
+  });
+
+  it('keeps who does what to whom in Chinese', () => {
+    const node = (kind: string, name: string, state: string | null) =>
+      ({ id: name, kind, namespace: null, name, state, role: 'stuck', more: 0 }) as const;
+    const chain: Chain = {
+      nodes: [
+        node('PersistentVolume', 'pv-1', 'Bound'),
+        { ...node('VolumeAttachment', 'va-1', 'detach fails'), role: 'culprit' },
+        node('StatefulSet', 'db', '0 of 2 ready'),
+        { ...node('Pod', 'more/Pod', null), name: '', more: 12 },
+      ],
+      edges: [
+        { from: 'pv-1', to: 'va-1', says: 'attached by' },
+        { from: 'db', to: 'more/Pod', says: 'owns' },
+      ],
+      culprit: 'va-1',
+    };
+    expect(describeChain(chain, 'zh')).toBe(
+      '关系图。原因是 VolumeAttachment va-1（解除挂接失败）；受影响：PersistentVolume pv-1（Bound）、StatefulSet db（2 个副本中有 0 个就绪）、另外 12 个 Pod；PersistentVolume pv-1 由 VolumeAttachment va-1 挂接；StatefulSet db 是另外 12 个 Pod 的属主。',
+    );
   });
 });
 

@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { code, codeBlock, date, esc, escReply, lengthOf, person, plain } from '../../src/slack/views/text.ts';
+import { code, command, commands, date, esc, escReply, lengthOf, person, plain } from '../../src/slack/views/text.ts';
 import { hostileTexts } from './support/hostile.ts';
 import { isOurs, look, unseenOf } from './support/parse.ts';
 
 const writers: readonly (readonly [string, (text: string) => string])[] = [
   ['esc', (text) => esc(text, 300)],
   ['code', (text) => code(text, 300)],
-  ['codeBlock', (text) => codeBlock([text, text], 600)],
+  ['command', (text) => command(text, 600, 'elsewhere')],
+  ['commands', (text) => commands([text, text], 600, 'elsewhere')],
   ['plain', (text) => plain(text, 75)],
   ['escReply', (text) => escReply(text, 300)],
   ['person', (text) => person(text.toLowerCase())],
@@ -67,7 +68,21 @@ describe('esc', () => {
 describe('code', () => {
   it('keeps backticks of the data from ending the span', () => {
     expect(code('a`b` *c*')).toBe("`a'b' *c*`");
-    expect(codeBlock(['x', '```', 'y'])).toBe("```\nx\n'''\ny\n```");
+    expect(commands(['x', '```', 'y'], 100, '')).toBe("```\nx\n'''\ny\n```");
+  });
+
+  it('says how much of the data is not shown, and shows what is empty', () => {
+    expect(code('a'.repeat(400), 30)).toBe(`\`${'a'.repeat(18)}… (28/400)\``);
+    expect(code('')).toBe('–');
+  });
+});
+
+describe('a command', () => {
+  it('is whole or not there: half of one deletes something else', () => {
+    const line = `kubectl delete pods ${Array.from({ length: 40 }, (_, no) => `db-${no}`).join(' ')}`;
+    expect(command(line, 400, 'elsewhere')).toBe(`\`${line}\``);
+    for (let most = 9; most < line.length + 2; most += 1) expect(command(line, most, 'elsewhere')).toBe('elsewhere');
+    expect(commands([line, line], 400, 'elsewhere')).toBe('elsewhere');
   });
 });
 

@@ -10,7 +10,7 @@ import { context, type Mrkdwn, pack, section, some, within } from './blocks.ts';
 import { headline } from './incident.ts';
 import { kubectlLine } from './kubectl.ts';
 import { threadLink } from './link.ts';
-import { code, codeBlock, date, esc, person } from './text.ts';
+import { code, commands, date, esc, person } from './text.ts';
 import { whereabouts } from './words.ts';
 
 /** What one person is told; it may get lost, so it is never the only copy of anything. */
@@ -110,14 +110,12 @@ export function evidenceAnswer(incident: SpokenIncident, t: Locale): Whisper {
 /** The lines by which a person does by hand what may be done so: the manual steps, and the writes of plans of low risk. */
 export function commandsAnswer(incident: SpokenIncident, t: Locale): Whisper {
   const findings = incident.report?.findings ?? [];
-  const all = findings.flatMap((finding) => commandParts(finding, incident.cluster, t));
+  const printed = `k8s-storage incident ${esc(incident.id, 80)} --output json`;
+  const all = findings.flatMap((finding) => commandParts(finding, incident.cluster, t.answers.longCommand(printed), t));
   const blocks = all.slice(0, 40).map((write) => section(write()));
   const first = blocks.length === 0 ? t.answers.nothingByHand : t.answers.byHand;
   const left = all.length - blocks.length;
-  const rest =
-    left === 0
-      ? []
-      : [context(t.more(left, t.where.printedBy(`k8s-storage incident ${esc(incident.id, 80)} --output json`)))];
+  const rest = left === 0 ? [] : [context(t.more(left, t.where.printedBy(printed)))];
   return { text: first, blocks: within([section(first), ...blocks, ...rest, context(whereabouts(incident, t))], t) };
 }
 
@@ -138,11 +136,11 @@ export function postmortemAnswer(url: string, channel: string, thread: string, i
   return whisper(isNew ? t.answers.postmortemDone(link) : t.answers.postmortemThere(link), t, []);
 }
 
-function commandParts(finding: SpokenFinding, cluster: string, t: Locale): readonly (() => Mrkdwn)[] {
+function commandParts(finding: SpokenFinding, cluster: string, instead: Mrkdwn, t: Locale): readonly (() => Mrkdwn)[] {
   const manual = finding.manual.map(
     ({ says, command }) =>
       () =>
-        `${esc(says, 600)}${command === undefined ? '' : `\n${codeBlock([command], 2000)}`}`,
+        `${esc(says, 600)}${command === undefined ? '' : `\n${commands([command], 2200, instead)}`}`,
   );
   const offers = finding.offers
     // What needs a proof or two people is not handed out to be typed past them.
@@ -152,7 +150,7 @@ function commandParts(finding: SpokenFinding, cluster: string, t: Locale): reado
     .map((offer) => () => {
       const lines = offer.plan.map((write) => kubectlLine(write, cluster, t));
       const what = esc(t.finding.offerName(offer.remediation, ''), 80);
-      return `${t.answers.ofRisk(what, t.risk(offer.risk))}\n${codeBlock(lines, 2600)}`;
+      return `${t.answers.ofRisk(what, t.risk(offer.risk))}\n${commands(lines, 2600, instead)}`;
     });
   return [...manual, ...offers];
 }

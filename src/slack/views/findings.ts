@@ -4,7 +4,7 @@ import type { SpokenFinding, SpokenIncident, SpokenOffer, SpokenPlan } from '../
 import type { Locale } from '../../locales/en.ts';
 import type { ChatMessage } from '../../ports.ts';
 import { actions, button, context, divider, image, type Mrkdwn, pack, section, some, within } from './blocks.ts';
-import { code, date, esc } from './text.ts';
+import { code, command, date, esc } from './text.ts';
 import { findingLine, metadataOf, offerName, planOf, voteWords } from './words.ts';
 
 /** Most messages of findings in one thread, and most offers in one message. */
@@ -137,9 +137,9 @@ function factsOf(incident: SpokenIncident, finding: SpokenFinding, t: Locale): r
 
 function manualOf(finding: SpokenFinding, t: Locale): readonly Mrkdwn[] {
   if (finding.manual.length === 0) return [];
-  const line = ({ says, command }: SpokenFinding['manual'][number]) =>
-    `• ${esc(says, 500)}${command === undefined ? '' : ` ${code(command, 600)}`}`;
-  return [t.finding.byHand, ...some(finding.manual, 6, t, line, t.where.commandsButton)];
+  const stepLine = ({ says, command: line }: SpokenFinding['manual'][number]) =>
+    `• ${esc(says, 500)}${line === undefined ? '' : ` ${command(line, 1500, t.finding.longCommand)}`}`;
+  return [t.finding.byHand, ...some(finding.manual, 6, t, stepLine, t.where.commandsButton)];
 }
 
 /** An offer and its buttons. One that waits for no approval says why, and has none. */

@@ -4,7 +4,7 @@ import type { SpokenPlan } from '../../domain/spoken.ts';
 import type { Locale } from '../../locales/en.ts';
 import { context, input, type Mrkdwn, pack, section } from './blocks.ts';
 import { describeWrite } from './plan.ts';
-import { code, date, esc, plain } from './text.ts';
+import { code, command, date, esc, plain } from './text.ts';
 import { voteWords } from './words.ts';
 
 /**
@@ -18,10 +18,12 @@ export function decisionModal(
   t: Locale,
 ): ModalView {
   const isApproval = decision === 'approve';
-  const writes = plan.writes.map(
-    (write, no): Mrkdwn =>
-      `${no + 1}. ${code(describeWrite(write), 700)}, uid ${code(write.uid ?? t.modal.isNew, 80)}\n${code(JSON.stringify(write.body), 1200)}`,
-  );
+  const printed = t.where.printedBy(`k8s-storage plan ${esc(plan.id, 80)} --output json`);
+  const writes = plan.writes.map((write, no): Mrkdwn => {
+    const body = JSON.stringify(write.body);
+    const shown = command(body, 1900, '') || `${code(body, 1800)}${printed}`;
+    return `${no + 1}. ${code(describeWrite(write), 700)}, uid ${code(write.uid ?? t.modal.isNew, 80)}\n${shown}`;
+  });
   const blocks: KnownBlock[] = [
     section(`*${esc(plan.title, 300)}*\n${t.modal.inCluster(code(plan.cluster, 300))}`),
     section(

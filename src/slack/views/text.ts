@@ -16,17 +16,30 @@ export function esc(text: string, most = 500): string {
   return cut(text, most, escapeCharacter);
 }
 
-/** For a code span in mrkdwn: the same, in backticks; backticks in the data become apostrophes. */
+/** For data in a code span: the same, in backticks; backticks in the data become apostrophes. Not for commands. */
 export function code(text: string, most = 300): string {
   const inside = cut(text, most - 2, (character) => (character === '`' ? "'" : escapeCharacter(character)));
   return inside === '' ? EMPTY : `\`${inside}\``;
 }
 
-/** For a block of code in mrkdwn. Lines are the caller's; the data in them cannot make new ones. */
-export function codeBlock(lines: readonly string[], most = 2900): string {
-  const write = (character: string) => (character === '`' ? "'" : escapeCharacter(character));
-  const text = cut(lines.map(clean).join('\n'), most - 8, write, asItIs);
-  return `\`\`\`\n${text}\n\`\`\``;
+/**
+ * Lines for a shell in a code span, or in a block of code: whole, or `instead`. A part of a command is another command,
+ * and somebody would paste it. Lines are the caller's; the data in them cannot make new ones.
+ */
+export function command(line: string, most: number, instead: string): string {
+  return whole(`\`${escapeAll(clean(line))}\``, most, instead);
+}
+
+export function commands(lines: readonly string[], most: number, instead: string): string {
+  return whole(`\`\`\`\n${lines.map((line) => escapeAll(clean(line))).join('\n')}\n\`\`\``, most, instead);
+}
+
+function whole(written: string, most: number, instead: string): string {
+  return lengthOf(written) <= most ? written : instead;
+}
+
+function escapeAll(code: string): string {
+  return code.replaceAll('`', "'").replaceAll(/[&<>]/g, escapeCharacter);
 }
 
 /** For `plain_text`, which parses nothing. Angle brackets are turned all the same, for whatever shows it elsewhere. */
@@ -64,8 +77,8 @@ export function lengthOf(text: string): number {
 }
 
 /**
- * `text`, cleaned, or as much of it as fits, and how long it may be and was, in a mark that needs no language: `… (300/1234)`. `most` counts what is written, after `write`. Of a very
- * long text only a part is looked at.
+ * `text`, cleaned, or as much of it as fits, and how long it may be and was, in a mark that needs no language:
+ * `… (300/1234)`. `most` counts what is written, after `write`. Of a very long text only a part is looked at.
  */
 function cut(
   text: string,
