@@ -10,6 +10,7 @@ import type { Report } from '../src/domain/report.ts';
 import { findResourceOfKind } from '../src/domain/resources.ts';
 import { describeScope, type ScopeRef } from '../src/domain/scope.ts';
 import { en, sentences, type Text, textIn, verbatim, zh } from '../src/domain/text.ts';
+import { type ClaimUsage, fillingUpAlerts, usageOfAlert } from '../src/domain/usage.ts';
 import type { NewPlan } from '../src/ports.ts';
 
 /** Nobody asks again for what nobody asked for. */
@@ -31,9 +32,14 @@ export async function diagnose(incidentId: string, deps: Deps, signal: AbortSign
     );
   try {
     const { cluster, cost } = await access.reader.read(
-      { scope: incident.scope, needs: needsOf(deps.catalogue, incident.scope) },
+      {
+        scope: incident.scope,
+        needs: needsOf(deps.catalogue, incident.scope),
+        told: await toldUsage(incident.cluster, deps),
+      },
       signal,
     );
+    noteUsage(cluster, deps);
     const missing = whyMissing(incident.scope, cluster);
     if (missing !== undefined) return await giveUp(incident, missing, deps, { isOver: incident.origin !== 'person' });
     const report = judge(cluster, incident.scope, deps.catalogue, cost);
@@ -54,6 +60,18 @@ export async function diagnose(incidentId: string, deps: Deps, signal: AbortSign
     if (!(error instanceof Transient || error instanceof Refused) || signal.aborted) throw error;
     await giveUp(incident, error.says, deps, incident.origin === 'person' ? {} : { recheckSeconds: TRY_AGAIN_SECONDS });
   }
+}
+
+/** What alerts that still fire say of how full claims are: enough where no Prometheus is asked. */
+export async function toldUsage(cluster: string, { store }: Pick<Deps, 'store'>): Promise<readonly ClaimUsage[]> {
+  const alerts = await store.firingAlerts(cluster, Object.keys(fillingUpAlerts));
+  return alerts.flatMap((alert) => usageOfAlert(alert) ?? []);
+}
+
+/** Usage that cannot be read costs no diagnosis, and is no news for a thread. */
+export function noteUsage({ identity, usage }: Cluster, { log }: Pick<Deps, 'log'>): void {
+  if (usage.unread === undefined) return;
+  log.warn('usage was not read', { cluster: identity.name, reason: textIn(usage.unread, 'en') });
 }
 
 function quietUntilOf({ settings, clock }: Deps): string | null {

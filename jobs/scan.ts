@@ -7,6 +7,7 @@ import type { Ref } from '../src/domain/ref.ts';
 import { isTrouble, type ReadCost, type Report } from '../src/domain/report.ts';
 import { findResourceOfKind, type KindName, resources } from '../src/domain/resources.ts';
 import type { ScopeRef } from '../src/domain/scope.ts';
+import { noteUsage, toldUsage } from './diagnose.ts';
 
 /** One critical trouble of a cluster, and the object by which a targeted diagnosis finds it. */
 interface Seen {
@@ -27,7 +28,11 @@ export async function scan(id: string, deps: Deps, signal: AbortSignal): Promise
   const access = name === undefined ? undefined : deps.clusters.get(name);
   if (name === undefined || channel === undefined || !access) return;
   try {
-    const read = await access.reader.read({ scope: WHOLE, needs: needsOf(deps.catalogue, WHOLE) }, signal);
+    const read = await access.reader.read(
+      { scope: WHOLE, needs: needsOf(deps.catalogue, WHOLE), told: await toldUsage(name, deps) },
+      signal,
+    );
+    noteUsage(read.cluster, deps);
     const report = judge(read.cluster, WHOLE, deps.catalogue, read.cost);
     const seen = troublesOf(report, read.cluster, read.cost, deps);
     const asking = await deps.store.recordScan({

@@ -44,8 +44,8 @@ export interface Config {
   };
   /** Period of the bot's own look at every cluster; 0 is never. */
   readonly scanIntervalMs: number;
-  /** Settings that are set and have no effect yet; the start warns about them. */
-  readonly withoutEffect: readonly string[];
+  /** Where usage is read, with its credentials; never logged. */
+  readonly prometheusUrl: string | undefined;
 }
 
 /** A setting that is wrong or missing: the process ends with exit code 78 and this one line. */
@@ -57,9 +57,6 @@ export class SettingError extends Error {
 const notYet: Readonly<Record<string, string>> = {
   POLICY_FILE: 'the built-in approval policy is the only one so far',
 };
-
-/** Settings of parts that answer "not yet" by themselves: the start says so once, in the log. */
-const withoutEffect = ['PROMETHEUS_URL'];
 
 const duration = z.string().transform((text, context) => {
   const value = /^\d+(ms|s|m|h|d)$/.test(text) ? ms(text as ms.StringValue) : undefined;
@@ -116,6 +113,9 @@ const schema = z.object({
   DATABASE_URL: z
     .string()
     .regex(/^postgres(ql)?:\/\//, 'is no PostgreSQL URL; it begins with postgres://')
+    .optional(),
+  PROMETHEUS_URL: z
+    .url({ protocol: /^https?$/, error: 'is no URL; write something like https://prometheus.example.com' })
     .optional(),
   DATA_DIR: z.string().min(1).default('./.data'),
   REDIS_URL: z
@@ -208,7 +208,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     logLevel: env.LOG_LEVEL,
     language: env.BOT_LANGUAGE,
     faults: env.K8S_STORAGE_FAULTS,
-    withoutEffect: withoutEffect.filter((name) => set[name] !== undefined && set[name] !== '0'),
+    prometheusUrl: env.PROMETHEUS_URL,
   };
 }
 

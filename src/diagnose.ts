@@ -38,7 +38,8 @@ interface Draft extends FindingDraft<unknown>, Sentences {
  * fault's `unknown`; a kind that was not read never counts as empty; what is visibly not well and explained by no
  * finding stands in `unexplained`.
  */
-export function diagnose(cluster: Cluster, scopeRef: ScopeRef, catalogue: Catalogue, read: ReadCost): Report {
+export function diagnose(cluster: Cluster, scopeRef: ScopeRef, whole: Catalogue, read: ReadCost): Report {
+  const catalogue = { ...whole, faults: whole.faults.filter((fault) => fault.onlyWith(cluster)) };
   const scope = buildScope(cluster, scopeRef);
   const unknown: Unknown[] = [];
   const drafts: Draft[] = [];

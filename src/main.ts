@@ -17,7 +17,6 @@ export async function main(): Promise<void> {
       reason: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason),
     }),
   );
-  for (const name of config.withoutEffect) log.warn('setting has no effect yet', { setting: name });
   const running = await startOrExit(config, log);
   log.info('ready', { role: config.role, address: running.address });
   if (config.mode === 'playground') process.stderr.write(`\n  The playground is at ${running.address}\n\n`);

@@ -4,7 +4,7 @@
  * `Refused`, `Transient` or `Uncertain` (domain/errors.ts), anything else is a bug.
  */
 
-import type { AlertEntry } from './domain/alert.ts';
+import type { Alert, AlertEntry } from './domain/alert.ts';
 import type { KnownPerson } from './domain/approval.ts';
 import type { AuditEvent, AuditRow } from './domain/audit.ts';
 import type { Chain, FindingChain } from './domain/chain.ts';
@@ -18,6 +18,7 @@ import type { Offer, ReadCost, Report } from './domain/report.ts';
 import type { ResourceName } from './domain/resources.ts';
 import type { ScopeRef } from './domain/scope.ts';
 import type { Language, Text } from './domain/text.ts';
+import type { ClaimUsage } from './domain/usage.ts';
 import type { Write } from './domain/write.ts';
 
 /** Milliseconds since 1970. For evidence and sentences; what decides in the database uses the database's clock. */
@@ -43,6 +44,10 @@ export interface ReadRequest {
   readonly scope: ScopeRef;
   /** The union of what will be asked; nothing else need be read. */
   readonly needs: readonly ResourceName[];
+  /** Of a targeted read, kinds that are read even where nothing on the chain shows that they matter. */
+  readonly always?: readonly ResourceName[];
+  /** What alerts say of claims: believed where nothing measures them. */
+  readonly told?: readonly ClaimUsage[];
 }
 
 export interface ReadResult {
@@ -120,6 +125,24 @@ export interface BackendWriter {
     options: { readonly auditId: string; readonly dryRun: boolean },
     signal: AbortSignal,
   ): Promise<WriteResult>;
+}
+
+/**
+ * Who measures how full claims are. Throws `Refused` or `Transient` with the reason; that costs the usage, never the
+ * diagnosis.
+ */
+export interface UsageSource {
+  /**
+   * What is known of these claims, or of every one that is nearly full, of one cluster alone. `now` in milliseconds.
+   */
+  read(
+    request: {
+      readonly cluster: string;
+      readonly claims: readonly { readonly namespace: string; readonly name: string }[] | 'nearly full';
+      readonly now: number;
+    },
+    signal: AbortSignal,
+  ): Promise<{ readonly claims: readonly ClaimUsage[]; readonly requests: number; readonly bytes: number }>;
 }
 
 /** The far end of a storage system; without a writer it is only looked at. */
@@ -314,6 +337,11 @@ export interface Store {
   }): Promise<{ readonly deliveries: number; readonly incidents: readonly string[] }>;
   /** The alerts of an incident by name and object, oldest first. */
   alertsOfIncident(incident: string, limit: number): Promise<readonly IncidentAlert[]>;
+  /** Alerts of these names about a cluster that still fire, the newest first; a few hundred at most. */
+  firingAlerts(
+    cluster: string,
+    names: readonly string[],
+  ): Promise<readonly Pick<Alert, 'name' | 'severity' | 'labels' | 'annotations' | 'values' | 'startsAt'>[]>;
   /** Whether an alert of the incident still fires, and whether one is about something that is storage itself. */
   firingOf(incident: string): Promise<{ readonly isFiring: boolean; readonly isStorage: boolean }>;
 

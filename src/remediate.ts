@@ -251,7 +251,7 @@ function rightOf({ write }: Step): string {
 async function readCluster(run: Run): Promise<Cluster> {
   const { remediation, plan } = run;
   const { cluster } = await run.reader.read(
-    { scope: remediation.scope(plan.params), needs: remediation.needs },
+    { scope: remediation.scope(plan.params), needs: remediation.needs, always: remediation.always },
     run.signal,
   );
   const unread = remediation.needs.find((resource) => !cluster.isRead(resource));

@@ -30,9 +30,16 @@ export function cliDeps(): CliDeps {
 
     async openReader(context, onRaw) {
       const { openOneReader } = await import('./kube/clusters.ts');
-      const { kube } = readConfig(environment());
+      const { kube, prometheusUrl: url } = readConfig(environment());
+      const usage =
+        url === undefined
+          ? undefined
+          : (await import('./prometheus/usage.ts')).openPrometheus({
+              url,
+              hasSeveralClusters: kube.clusters.length > 1,
+            });
       const settings = { kubeconfig: kube.config, home: homedir(), allowedPlugins: [] };
-      return openOneReader(settings, context ?? kube.context, { clock: { now: () => Date.now() }, onRaw });
+      return openOneReader(settings, context ?? kube.context, { clock: { now: () => Date.now() }, onRaw, usage });
     },
 
     async openStore() {

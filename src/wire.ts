@@ -29,6 +29,7 @@ import {
   jobKinds,
   type Log,
 } from './ports.ts';
+import { openPrometheus } from './prometheus/usage.ts';
 import { openQueue } from './queue/bullmq.ts';
 import { remediations } from './remediations/index.ts';
 import { createSlackApp, type SlackApp } from './slack/app.ts';
@@ -163,7 +164,9 @@ function clustersOf(config: Config, overrides: Overrides): ReadonlyMap<string, C
     );
   }
   const act = config.role === 'worker' ? undefined : { ...read, kubeconfig: kube.actConfig ?? kube.config };
-  return openClusters({ read, act, contexts, clock: systemClock, ...overrides });
+  const url = config.prometheusUrl;
+  const usage = url === undefined ? undefined : openPrometheus({ url, hasSeveralClusters: contexts.length > 1 });
+  return openClusters({ read, act, contexts, clock: systemClock, usage, ...overrides });
 }
 
 async function startSlack(

@@ -49,14 +49,14 @@ describe('settings', () => {
     });
   });
 
-  it('name those that have no effect yet, and take 0 for off', () => {
-    expect(readConfig({ ...slack, PROMETHEUS_URL: 'http://prometheus:9090' }).withoutEffect).toEqual([
-      'PROMETHEUS_URL',
-    ]);
-    expect(readConfig({ ...slack, SCAN_INTERVAL: '0' })).toMatchObject({ scanIntervalMs: 0, withoutEffect: [] });
+  it('take an address of Prometheus, and 0 for off', () => {
+    const url = 'https://bot:secret@prometheus.example.com/base';
+    expect(readConfig({ ...slack, PROMETHEUS_URL: url })).toMatchObject({ prometheusUrl: url });
+    expect(readConfig({ ...slack, SCAN_INTERVAL: '0' })).toMatchObject({ scanIntervalMs: 0 });
   });
 
   it.each<[string, Readonly<Record<string, string>>, RegExp]>([
+    ['a Prometheus that is no URL', { PROMETHEUS_URL: 'prometheus:9090' }, /^PROMETHEUS_URL is no URL; write/],
     ['a token of another kind', { SLACK_BOT_TOKEN: 'xoxp-1' }, /^SLACK_BOT_TOKEN .*xoxb-/],
     ['a bot without a secret', { SLACK_BOT_TOKEN: 'xoxb-1' }, /^SLACK_SIGNING_SECRET is missing/],
     ['an API URL without its end', { ...slack, SLACK_API_URL: 'https://slack.com' }, /^SLACK_API_URL .*\/api\//],

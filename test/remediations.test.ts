@@ -93,6 +93,7 @@ it.each([
     { namespace: 'shop', name: 'data', uid: 'u', to: '12Gi' },
     'PersistentVolumeClaim shop/data',
   ],
+  ['expand-claim', { namespace: 'shop', name: 'data', uid: 'u', to: '30Gi' }, 'PersistentVolumeClaim shop/data'],
   ['patch-mount-options', { volume: 'pv', uid: 'u', to: [] }, 'PersistentVolume pv'],
   ['restart-driver-pod', { kind: 'Deployment', namespace: 'csi', name: 'c', uid: 'u', driver: 'd' }, 'Namespace csi'],
   ['restart-driver-pod', { kind: 'Pod', namespace: 'csi', name: 'n', uid: 'u', driver: 'd' }, 'the whole cluster'],
@@ -171,6 +172,7 @@ it.each([
     'restart-driver-pod',
     { kind: 'DaemonSet', namespace: 'csi', name: 'n', uid: 'u', driver: 'd' },
   ],
+  ['a larger size that is none', 'expand-claim', { namespace: 'shop', name: 'data', uid: 'u', to: '1e3' }],
   ['a size that is none', 'lower-resize-request', { namespace: 'shop', name: 'data', uid: 'u', to: 'much' }],
   [
     'a size that is none for a new claim',

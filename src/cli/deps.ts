@@ -1,8 +1,9 @@
 import type { Catalogue } from '../diagnose.ts';
 import type { Chain } from '../domain/chain.ts';
-import type { ClusterInput } from '../domain/cluster.ts';
+import type { Cluster, ClusterInput } from '../domain/cluster.ts';
 import type { ReadCost } from '../domain/report.ts';
 import type { ResourceName } from '../domain/resources.ts';
+import { textIn } from '../domain/text.ts';
 import type { ClusterReader, Store } from '../ports.ts';
 
 /**
@@ -47,4 +48,10 @@ export class Exit extends Error {
     super(message);
     this.code = code;
   }
+}
+
+/** Usage that could not be read costs nothing else, so it is no answer of the diagnosis; whoever waits for it is told. */
+export function noteUsage(cluster: Cluster, deps: Pick<CliDeps, 'err'>): void {
+  const { unread } = cluster.usage;
+  if (unread !== undefined) deps.err(`note: usage was not read: ${textIn(unread, 'en')}\n`);
 }

@@ -10,7 +10,7 @@ import type { ScopeRef } from '../domain/scope.ts';
 import { reportIn, type SpokenReport } from '../domain/spoken.ts';
 import type { Language } from '../domain/text.ts';
 import { locales } from '../locales/index.ts';
-import { type CliDeps, Exit } from './deps.ts';
+import { type CliDeps, Exit, noteUsage } from './deps.ts';
 import { languageOption } from './language.ts';
 import { renderMarkdown, renderText } from './render.ts';
 import { parseScope, requireScope } from './scope.ts';
@@ -108,6 +108,7 @@ async function readLive(
     { scope, needs: needsOf(deps.catalogue, scope) },
     AbortSignal.timeout(READING_MS),
   );
+  noteUsage(cluster, deps);
   const notRead = options.notRead ?? [];
   if (notRead.length === 0 && options.now === undefined) return { cluster, cost };
   const hidden = Object.fromEntries(notRead.map((name) => [name, emptyObjects[name]]));
@@ -115,7 +116,7 @@ async function readLive(
     resource,
     reason: { en: 'not read (said so by the caller)', zh: '没有读取（调用者如此说明）' },
   }));
-  const { identity, podCoverage, source } = cluster;
+  const { identity, podCoverage, source, usage } = cluster;
   const objects = { ...cluster.objects, ...hidden };
   return {
     cluster: new Cluster({
@@ -125,6 +126,7 @@ async function readLive(
       unread: [...cluster.unread, ...unread],
       podCoverage,
       source,
+      usage,
     }),
     cost,
   };

@@ -3,8 +3,9 @@ import { needsOf } from '../diagnose.ts';
 import type { Cluster } from '../domain/cluster.ts';
 import { apiVersionOf, type ResourceName, resourceNames, resources } from '../domain/resources.ts';
 import { textIn } from '../domain/text.ts';
+import { usageDocument } from '../domain/usage.ts';
 import { writePlainYaml } from '../kube/plain-yaml.ts';
-import type { CliDeps } from './deps.ts';
+import { type CliDeps, noteUsage } from './deps.ts';
 import { parseScope, requireScope } from './scope.ts';
 
 const READING_MS = 300_000;
@@ -31,6 +32,7 @@ export function addSnapshotWord(program: Command, deps: CliDeps): void {
           AbortSignal.timeout(READING_MS),
         );
         requireScope(cluster, scope);
+        noteUsage(cluster, deps);
         const text = snapshotYaml(cluster, saved.objects());
         if (options.out === undefined) deps.out(text);
         else await deps.writeFile(options.out, text);
@@ -80,7 +82,8 @@ export function snapshotYaml(cluster: Cluster, objects: readonly unknown[]): str
       ...(volume.snapshots.length > 0 ? { snapshots: volume.snapshots } : {}),
     },
   }));
-  return [first, ...objects, ...backend].map((document) => writePlainYaml(document)).join('---\n');
+  const usage = cluster.usage.claims.map(usageDocument);
+  return [first, ...objects, ...backend, ...usage].map((document) => writePlainYaml(document)).join('---\n');
 }
 
 /** Kinds in the order of the table, then by name, so that two snapshots can be compared line by line. */

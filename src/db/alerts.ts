@@ -9,12 +9,15 @@ import { now } from './moves.ts';
 import { noteRush } from './noise.ts';
 import { cleanJson, cleanText } from './text.ts';
 
-type Alerts = Pick<Store, 'takeAlerts' | 'foldAlerts' | 'alertsOfIncident' | 'firingOf'>;
+type Alerts = Pick<Store, 'takeAlerts' | 'foldAlerts' | 'alertsOfIncident' | 'firingOf' | 'firingAlerts'>;
 
 /** Any number will do, as long as nobody else takes it in this database. */
 const FOLD_LOCK = 7_205_003;
 
 const body = z.array(alertEntry);
+const texts = z.record(z.string(), z.string());
+const numbers = z.record(z.string(), z.number());
+const MOST_FIRING = 500;
 
 /** Senders' table: one row a delivery, and one a firing of an alert. */
 export function alertsOf(database: Database): Alerts {
@@ -68,6 +71,27 @@ export function alertsOf(database: Database): Alerts {
           )
           .execute();
         return { deliveries: deliveries.length, incidents };
+      }),
+
+    firingAlerts: (cluster, names) =>
+      database.ask(async (db) => {
+        const rows = await db
+          .selectFrom('alert')
+          .select(['name', 'severity', 'labels', 'annotations', 'measured', 'starts_at'])
+          .where('status', '=', 'firing')
+          .where('cluster', '=', cluster)
+          .where('name', 'in', names)
+          .orderBy('starts_at', 'desc')
+          .limit(MOST_FIRING)
+          .execute();
+        return rows.map(({ name, severity, labels, annotations, measured, starts_at }) => ({
+          name,
+          severity,
+          labels: texts.parse(JSON.parse(labels)),
+          annotations: texts.parse(JSON.parse(annotations)),
+          values: numbers.parse(JSON.parse(measured)),
+          startsAt: starts_at.toISOString(),
+        }));
       }),
 
     firingOf: (incident) =>

@@ -24,6 +24,7 @@ import type { Ref } from './ref.ts';
 import type { ResourceName } from './resources.ts';
 import { en, type Text, zh } from './text.ts';
 import { minutes } from './time.ts';
+import { type ClaimUsage, keyOf, type UsageReading } from './usage.ts';
 
 /** Why a kind, or a part of it, could not be read. */
 export interface Unread<S = Text> {
@@ -61,6 +62,8 @@ export interface ClusterInput {
   readonly source: 'live' | 'files';
   /** Whether somebody is connected who could change the storage backend; no, unless said. */
   readonly writesBackend?: boolean;
+  /** How full the claims are, where somebody could be asked. */
+  readonly usage?: UsageReading | undefined;
 }
 
 /** A claim as a pod names it. `claim` is undefined when no such claim exists. */
@@ -94,6 +97,7 @@ export class Cluster {
   readonly podCoverage: PodCoverage;
   readonly source: 'live' | 'files';
   readonly writesBackend: boolean;
+  readonly usage: UsageReading;
   readonly #indexes = new Map<string, ReadonlyMap<string, unknown>>();
   #events: ReadonlyMap<string, Grouped<ClusterEvent>> | undefined;
   readonly #uniques = new Map<string, ReadonlyMap<string, unknown>>();
@@ -110,6 +114,7 @@ export class Cluster {
     this.podCoverage = input.podCoverage;
     this.source = input.source;
     this.writesBackend = input.writesBackend ?? false;
+    this.usage = input.usage ?? { claims: [] };
     this.#unreadByResource = new Map(input.unread.map(({ resource, reason }) => [resource, reason]));
   }
 
@@ -142,6 +147,11 @@ export class Cluster {
 
   findClaimByUid(uid: string): Claim | undefined {
     return this.#one('claims by uid', this.objects.persistentvolumeclaims, byUid, uid);
+  }
+
+  /** How full a claim is; undefined when nobody said so. */
+  usageOf(claim: Pick<Claim, 'namespace' | 'name'>): ClaimUsage | undefined {
+    return this.#one('usages by claim', this.usage.claims, keyOf, keyOf(claim));
   }
 
   /** Claims whose spec names a volume, whether the volume agrees or not. */

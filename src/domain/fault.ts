@@ -70,6 +70,8 @@ export interface FaultSpec<Id extends string, Facts> {
   readonly uses?: readonly ResourceName[];
   /** Judged only when the whole cluster is asked about: it rests on kinds that no chain of objects leads to. */
   readonly wholeClusterOnly?: true;
+  /** Judged only where this holds: it rests on what no API server tells. Elsewhere it is neither found nor `unknown`. */
+  readonly onlyWith?: (cluster: Cluster) => boolean;
   readonly words: Words<Facts>;
   readonly doc: FaultDoc;
   /** What would have kept it from happening: one or two sentences, true of every case of it. For post-mortems and its page. */
@@ -99,6 +101,7 @@ export interface Fault {
   readonly needs: readonly ResourceName[];
   readonly uses: readonly ResourceName[];
   readonly wholeClusterOnly: boolean;
+  readonly onlyWith: (cluster: Cluster) => boolean;
   readonly doc: FaultDoc;
   readonly prevention: Text;
   detect(cluster: Cluster, scope: Scope, causes: readonly FoundCause[]): Iterable<FindingDraft<unknown> & Sentences>;
@@ -118,6 +121,7 @@ export function defineFault<const Id extends string, Facts>(spec: FaultSpec<Id, 
     needs: spec.needs,
     uses: spec.uses ?? [],
     wholeClusterOnly: spec.wholeClusterOnly ?? false,
+    onlyWith: spec.onlyWith ?? (() => true),
     doc: spec.doc,
     prevention: spec.prevention,
     *detect(cluster, scope, causes) {

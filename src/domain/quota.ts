@@ -4,7 +4,7 @@
  */
 import { bytesOf } from './claim.ts';
 import { type Cluster, controllerOf } from './cluster.ts';
-import type { ClusterEvent, Pod, Quota, StatefulSet } from './objects.ts';
+import type { Claim, ClusterEvent, Pod, Quota, StatefulSet } from './objects.ts';
 import { isDeleting, isFinished, isUnscheduled, unscheduledMs } from './pod.ts';
 import { missingRef, type Ref, refKey } from './ref.ts';
 import type { Scope } from './scope.ts';
@@ -203,6 +203,22 @@ export function exceededBy(missing: MissingClaim, cluster: Cluster): readonly Ex
         const requested = requestFor(resource, storage, className);
         if (requested === 'none') return [];
         return isTooMuch(used, requested, hard) ? [{ quota, resource, hard, used, requested }] : [];
+      }),
+    );
+}
+
+/** The limits on requested storage that a bound claim would break by growing to a size. */
+export function exceededByGrowth(claim: Claim, to: string, cluster: Cluster): readonly Exceeded[] {
+  const [has, wants] = [bytesOf(claim.requested), bytesOf(to)];
+  if (has === undefined || wants === undefined) return [];
+  return cluster.objects.resourcequotas
+    .filter((quota) => quota.namespace === claim.namespace && !isDeleting(quota))
+    .flatMap((quota) =>
+      Object.entries(quota.hard).flatMap(([resource, hard]) => {
+        const used = quota.used[resource];
+        const counted = requestFor(resource, to, claim.className);
+        if (used === undefined || counted !== to) return [];
+        return isTooMuch(used, String(wants - has), hard) ? [{ quota, resource, hard, used, requested: to }] : [];
       }),
     );
 }

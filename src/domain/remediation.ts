@@ -88,6 +88,8 @@ export interface RemediationSpec<Id extends string, Params extends Readonly<Reco
   readonly touches: readonly Touch[];
   /** What preflight and verify read, besides what is touched. */
   readonly needs: readonly ResourceName[];
+  /** Those of `needs` that nothing in the state asks for: read all the same before it is carried out. None when left out. */
+  readonly always?: readonly ResourceName[];
   readonly doc: RemediationDoc;
   /** Button text and heading with the target in it: `Set db-0's volume to Retain`. 60 characters at most, longer is cut. */
   title(params: Params): Text;
@@ -114,6 +116,7 @@ export interface Remediation {
   readonly requires: readonly Proof[];
   readonly touches: readonly Touch[];
   readonly needs: readonly ResourceName[];
+  readonly always: readonly ResourceName[];
   readonly doc: RemediationDoc;
   readonly withinSeconds: number;
   title(params: unknown): Text;
@@ -136,6 +139,7 @@ export function defineRemediation<const Id extends string, Params extends Readon
     requires: spec.requires,
     touches: spec.touches,
     needs: spec.needs,
+    always: spec.always ?? [],
     doc: spec.doc,
     withinSeconds: spec.withinSeconds,
     offer: (params) => ({ remediation: spec.id, params }),

@@ -53,6 +53,11 @@ const RESIZE_EVENTS: ReadonlySet<string> = new Set([
 ]);
 const FAILURE_EVENTS: ReadonlySet<string> = new Set(['VolumeResizeFailed', 'FileSystemResizeFailed']);
 
+/** Whether a condition of a claim says that a resize is open or has failed. */
+export function isOfResize({ type, status }: { readonly type: string; readonly status: string }): boolean {
+  return status === 'True' && RESIZE_CONDITIONS.has(type);
+}
+
 /** Three faults divide them among each other, so they are worked out once for each diagnosis. */
 const known = new WeakMap<Scope, readonly Resize[]>();
 
@@ -133,7 +138,7 @@ function isMore(a: string | undefined, b: string | undefined): boolean {
 
 /** Since the first condition of a resize; without one, since the first event about it. */
 function ageOf(claim: Claim, cluster: Cluster): number | undefined {
-  const conditions = claim.conditions.filter(({ type, status }) => RESIZE_CONDITIONS.has(type) && status === 'True');
+  const conditions = claim.conditions.filter(isOfResize);
   const times = conditions.flatMap(({ changedAt }) => changedAt ?? []);
   if (times.length > 0) return cluster.now - Math.min(...times);
   const events = cluster.eventsOf(claim.ref).filter(({ reason }) => RESIZE_EVENTS.has(reason));
@@ -242,7 +247,7 @@ function isPlain(message: string): boolean {
 
 /** What was read of one resize: the three sizes, how far it has come, and what was said. */
 export function resizeEvidence({ claim, volume, error }: Resize): readonly Evidence[] {
-  const conditions = claim.conditions.filter(({ type, status }) => RESIZE_CONDITIONS.has(type) && status === 'True');
+  const conditions = claim.conditions.filter(isOfResize);
   return [
     fact(claim, 'spec.resources.requests.storage', claim.requested, { en: 'what is asked for', zh: '所请求的大小' }),
     fact(claim, 'status.capacity.storage', claim.capacity, { en: 'what the claim has', zh: '申领现有的大小' }),

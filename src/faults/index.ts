@@ -9,6 +9,7 @@ import { backendUnreachable } from './backend-unreachable.ts';
 import { backendVolumeOrphaned } from './backend-volume-orphaned.ts';
 import { capacityExhausted } from './capacity-exhausted.ts';
 import { claimClassMissing } from './claim-class-missing.ts';
+import { claimFillingUp } from './claim-filling-up.ts';
 import { claimHeldByFinishedPod } from './claim-held-by-finished-pod.ts';
 import { claimHeldByForeignFinalizer } from './claim-held-by-foreign-finalizer.ts';
 import { claimHeldByPod } from './claim-held-by-pod.ts';
@@ -78,6 +79,7 @@ export const faults = [
   backendVolumeOrphaned,
   capacityExhausted,
   claimClassMissing,
+  claimFillingUp,
   claimHeldByFinishedPod,
   claimHeldByForeignFinalizer,
   claimHeldByPod,

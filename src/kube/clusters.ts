@@ -1,4 +1,4 @@
-import type { BackendAccess, Clock, ClusterAccess, ClusterReader } from '../ports.ts';
+import type { BackendAccess, Clock, ClusterAccess, ClusterReader, UsageSource } from '../ports.ts';
 import { KubeClient } from './client.ts';
 import { type KubeSettings, loadClusterConfigs } from './config.ts';
 import { withInventory } from './inventory.ts';
@@ -14,6 +14,8 @@ export interface ClustersOptions {
   readonly contexts: readonly string[];
   readonly clock: Clock;
   readonly backend?: BackendAccess;
+  /** Asked by the reading for a diagnosis alone. */
+  readonly usage?: UsageSource | undefined;
 }
 
 /** One access per configured cluster, by its context's name. Throws `Refused` for a kubeconfig that must not be used. */
@@ -30,7 +32,7 @@ export function openClusters(options: ClustersOptions): ReadonlyMap<string, Clus
         config.name,
         {
           name: config.name,
-          reader: openReader(new KubeClient(config, { now }), now, options.backend),
+          reader: openReader(new KubeClient(config, { now }), now, options.backend, options.usage),
           act: client && {
             reader: openReader(client, now, options.backend),
             writer: createWriter(client),
@@ -42,20 +44,32 @@ export function openClusters(options: ClustersOptions): ReadonlyMap<string, Clus
   );
 }
 
-function openReader(client: KubeClient, now: () => number, backend: BackendAccess | undefined): ClusterReader {
-  return withInventory(createReader(client, { now }), backend);
+function openReader(
+  client: KubeClient,
+  now: () => number,
+  backend: BackendAccess | undefined,
+  usage?: UsageSource,
+): ClusterReader {
+  return withInventory(createReader(client, { now, usage }), backend);
 }
 
 /** The reader of one context, for the command line. */
 export function openOneReader(
   settings: KubeSettings,
   context: string | undefined,
-  { clock, onRaw }: { readonly clock: Clock; readonly onRaw: ReaderOptions['onRaw'] },
+  {
+    clock,
+    onRaw,
+    usage,
+  }: { readonly clock: Clock; readonly onRaw: ReaderOptions['onRaw']; readonly usage?: UsageSource | undefined },
 ): ClusterReader {
   const [config] = loadClusterConfigs(settings, context === undefined ? [] : [context]);
   if (!config) throw new Error('no cluster configuration');
   const now = () => clock.now();
-  return withInventory(createReader(new KubeClient(config, { now }), { now, ...(onRaw ? { onRaw } : {}) }), undefined);
+  return withInventory(
+    createReader(new KubeClient(config, { now }), { now, usage, ...(onRaw ? { onRaw } : {}) }),
+    undefined,
+  );
 }
 
 /** Names of the configured clusters, without opening any. */

@@ -11,6 +11,7 @@ import {
   resources,
 } from '../domain/resources.ts';
 import { en, enumerated, type Text, verbatim, zh } from '../domain/text.ts';
+import { type ClaimUsage, claimUsage, keyOf, USAGE_KIND } from '../domain/usage.ts';
 import { documentsOf, saveObjects } from './documents.ts';
 import { type Bundle, bundleOfStream, type Layout, layoutOf } from './layout.ts';
 import { type ParseProblem, parseObjects, resourceOfRaw, startParsing, unfold } from './parse.ts';
@@ -110,6 +111,7 @@ class World {
   readonly #bundles: Bundle[] = [];
   readonly #loose = new Set<ResourceName>();
   readonly #notes: string[] = [];
+  readonly #usages = new Map<string, ClaimUsage>();
   #gatheredAt: number | undefined;
 
   constructor(notRead: readonly ResourceName[]) {
@@ -132,8 +134,9 @@ class World {
         this.#notes.push(`${says.en}; passed over`);
         continue;
       }
-      if (value.kind === 'Snapshot' && String(value.apiVersion).startsWith('k8s-storage-bot.dev/'))
-        this.#addSnapshot(value, where);
+      const isOurs = String(value.apiVersion).startsWith('k8s-storage-bot.dev/');
+      if (isOurs && value.kind === 'Snapshot') this.#addSnapshot(value, where);
+      else if (isOurs && value.kind === USAGE_KIND) this.#addUsage(value, where);
       else for (const object of objectsOf(value, where)) this.#addObject(object, file.isLoose && !dump);
     }
   }
@@ -179,6 +182,20 @@ class World {
     this.#snapshots.push(parsed.data);
   }
 
+  #addUsage(value: unknown, where: string): void {
+    const parsed = claimUsage.safeParse(value);
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      const at = issue?.path.join('.') || '/';
+      throw new Refused({
+        en: en`${where}: the ${USAGE_KIND} document is wrong at ${at}: ${issue?.message}`,
+        zh: zh`${where}：${USAGE_KIND} 文档在 ${at} 处有错误：${issue?.message}`,
+      });
+    }
+    const known = this.#usages.get(keyOf(parsed.data));
+    if (!known || known.at <= parsed.data.at) this.#usages.set(keyOf(parsed.data), parsed.data);
+  }
+
   toInput(
     options: FileOptions,
     clock: () => number,
@@ -195,6 +212,7 @@ class World {
       unread,
       podCoverage: this.#podCoverage(coverage),
       source: 'files',
+      usage: { claims: [...this.#usages.values()] },
     };
     const notes = [...this.#notes, ...problems.map((problem) => `${problem.object}: ${problem.says}`)];
     if (coverage && coverage.lacking.size > 0)

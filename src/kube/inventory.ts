@@ -51,6 +51,6 @@ async function addInventory(
 }
 
 function fieldsOf(cluster: Cluster) {
-  const { identity, now, objects, unread, podCoverage, source } = cluster;
-  return { identity, now, objects, unread, podCoverage, source };
+  const { identity, now, objects, unread, podCoverage, source, usage } = cluster;
+  return { identity, now, objects, unread, podCoverage, source, usage };
 }

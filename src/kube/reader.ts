@@ -3,7 +3,7 @@ import { delayedClaims } from '../domain/capacity.ts';
 import { SELECTED_NODE } from '../domain/claim.ts';
 import { Cluster, type ClusterIdentity, type ClusterInput, type PodCoverage, type Unread } from '../domain/cluster.ts';
 import { podsOfWorkload, sidecars } from '../domain/csi.ts';
-import { absurd, Refused, Transient } from '../domain/errors.ts';
+import { absurd, messageOf, Refused, Transient } from '../domain/errors.ts';
 import { isNamespaceName, isObjectName } from '../domain/names.ts';
 import {
   type Attachment,
@@ -29,8 +29,9 @@ import {
   resources,
 } from '../domain/resources.ts';
 import { buildScope, type Scope, type ScopeRef } from '../domain/scope.ts';
-import { en, type Text, zh } from '../domain/text.ts';
-import type { ClusterReader, ReadRequest, ReadResult } from '../ports.ts';
+import { en, type Text, verbatim, zh } from '../domain/text.ts';
+import { type ClaimUsage, combineUsage, isUsageFillingUp, keyOf, type UsageReading } from '../domain/usage.ts';
+import type { ClusterReader, ReadRequest, ReadResult, UsageSource } from '../ports.ts';
 import { ApiError, deadlines, type KubeClient, type Meter, toDomainError } from './client.ts';
 import { describeProblems } from './files.ts';
 import { noNameFor, noNamespaceName, pathOf } from './names.ts';
@@ -42,6 +43,8 @@ export interface ReaderOptions {
   readonly budget?: number;
   /** Gets every object as it was read, for whoever saves it. One that came by two ways comes twice. */
   readonly onRaw?: (resource: ResourceName, raw: unknown) => void;
+  /** Who measures how full the claims are; not asked for anything else, and outside of the budget. */
+  readonly usage?: UsageSource | undefined;
 }
 
 /** A targeted diagnosis stays polite on a cluster of any size. */
@@ -166,6 +169,9 @@ class Reading implements Meter {
   readonly #now: () => number;
   readonly #onRaw: ReaderOptions['onRaw'];
   readonly #budget: number;
+  readonly #always: ReadonlySet<ResourceName>;
+  readonly #told: readonly ClaimUsage[];
+  readonly #source: UsageSource | undefined;
   readonly #objects = new Map<ResourceName, Map<string, ObjectMeta>>();
   readonly #unread = new Map<ResourceName, Text>();
   readonly #podNamespaces = new Set<string>();
@@ -174,8 +180,11 @@ class Reading implements Meter {
   readonly #asked = new Map<ResourceName, Set<string>>();
   #table: ObjectTable = emptyObjects;
   #allPods = false;
+  #usage: UsageReading = { claims: [] };
   #requests = 0;
   #bytes = 0;
+  /** Requests that went elsewhere. */
+  #others = 0;
 
   constructor(client: KubeClient, options: ReaderOptions, request: ReadRequest, signal: AbortSignal) {
     this.#client = client;
@@ -185,6 +194,9 @@ class Reading implements Meter {
     this.#needs = new Set(own ? [...request.needs, own] : request.needs);
     this.#signal = signal;
     this.#now = options.now;
+    this.#always = new Set(request.always);
+    this.#told = request.told ?? [];
+    this.#source = options.usage;
     this.#onRaw = options.onRaw;
     this.#budget = request.scope.kind === 'Cluster' ? Number.POSITIVE_INFINITY : (options.budget ?? BUDGET);
   }
@@ -213,10 +225,11 @@ class Reading implements Meter {
       unread: this.#unreadKinds(),
       podCoverage: this.#coverage(),
       source: 'live',
+      usage: this.#usage,
     };
     const objects = resourceNames.reduce((sum, name) => sum + input.objects[name].length, 0);
     const cost = {
-      requests: this.#requests,
+      requests: this.#requests + this.#others,
       objects,
       bytes: this.#bytes,
       milliseconds: Math.round(performance.now() - started),
@@ -228,6 +241,42 @@ class Reading implements Meter {
     const wanted = resourceNames.filter((name) => name !== 'backendvolumes' && this.#needs.has(name));
     await inParallel(wanted, 4, (name) => this.#list(name, null));
     this.#allPods = this.#isWhole('pods');
+    await this.#measure();
+  }
+
+  /** How full the claims are. Whatever goes wrong, the diagnosis goes on without it and says why. */
+  async #measure(): Promise<void> {
+    if (!this.#source && this.#told.length === 0) return;
+    const isWhole = this.#scope.kind === 'Cluster';
+    const claims = isWhole ? this.#table.persistentvolumeclaims : this.#chain().claims;
+    const measured = claims.length === 0 ? undefined : await this.#askUsage(isWhole ? 'nearly full' : claims);
+    const usage = combineUsage(measured, this.#told, { isWhole });
+    const known = new Set(claims.map(keyOf));
+    this.#usage = { ...usage, claims: usage.claims.filter((one) => known.has(keyOf(one))) };
+  }
+
+  async #askUsage(of: 'nearly full' | readonly Claim[]): Promise<UsageReading | undefined> {
+    if (!this.#source) return undefined;
+    const claims = of === 'nearly full' ? of : of.map(({ namespace, name }) => ({ namespace: namespace ?? '', name }));
+    try {
+      const { claims: found, ...cost } = await this.#source.read(
+        { cluster: this.#client.name, claims, now: this.#now() },
+        this.#signal,
+      );
+      this.#others += cost.requests;
+      this.#bytes += cost.bytes;
+      return { claims: found };
+    } catch (error) {
+      this.#others += 1;
+      const unread = error instanceof Refused || error instanceof Transient ? error.says : verbatim(messageOf(error));
+      return { claims: [], unread };
+    }
+  }
+
+  /** A claim that runs full may be given room, as far as its class and the quotas allow. */
+  #fillsUp(chain: Scope): boolean {
+    const filling = new Set(this.#usage.claims.filter(isUsageFillingUp).map(keyOf));
+    return chain.claims.some((claim) => filling.has(keyOf(claim)));
   }
 
   async #readTargeted(scope: TargetedScope): Promise<void> {
@@ -243,6 +292,7 @@ class Reading implements Meter {
     }
     await this.#readClaimsElsewhere(scope);
     await this.#readPodsOfDeadNodes();
+    await this.#measure();
     await this.#readNamespaces(['events']);
     await this.#readEventsOfDefault();
     await this.#readDriverWorkloads();
@@ -355,6 +405,7 @@ class Reading implements Meter {
    * no claim without a volume that a class could explain, no rollout that an autoscaler could disturb, and so on.
    */
   #matters(kind: ResourceName, chain: Scope): boolean {
+    if (this.#always.has(kind)) return true;
     const asked = this.#scope.kind;
     const ownedBy = (owner: string) => chain.pods.some((pod) => pod.owners.some(({ kind: of }) => of === owner));
     switch (kind) {
@@ -384,7 +435,11 @@ class Reading implements Meter {
       case 'daemonsets':
         return this.#isForDriver(chain) || this.#serverNamespaces(chain).length > 0 || this.#isForNodePlugin(chain);
       case 'storageclasses':
-        return asked === 'StorageClass' || chain.claims.some((claim) => claim.phase !== 'Bound' || isResizing(claim));
+        return (
+          asked === 'StorageClass' ||
+          chain.claims.some((claim) => claim.phase !== 'Bound' || isResizing(claim)) ||
+          this.#fillsUp(chain)
+        );
       case 'csinodes':
         return (
           this.#isForDriver(chain) ||
@@ -412,7 +467,7 @@ class Reading implements Meter {
       case 'csistoragecapacities':
         return chain.pods.some((pod) => isUnscheduled(pod) && delayedClaims(pod, this.#partial()).length > 0);
       case 'resourcequotas':
-        return this.#isMissingAsked() || this.#lacksClaim(chain);
+        return this.#isMissingAsked() || this.#lacksClaim(chain) || this.#fillsUp(chain);
       case 'mutatingwebhookconfigurations':
         return this.#isSaid(chain, /webhook/i);
       case 'validatingwebhookconfigurations':

@@ -6,6 +6,7 @@ import { deleteBackendVolume } from './delete-backend-volume.ts';
 import { deleteFinishedPod } from './delete-finished-pod.ts';
 import { deletePod } from './delete-pod.ts';
 import { deleteUnreadySnapshot } from './delete-unready-snapshot.ts';
+import { expandClaim } from './expand-claim.ts';
 import { forceDeletePod } from './force-delete-pod.ts';
 import { lowerResizeRequest } from './lower-resize-request.ts';
 import { makeVolumeRebindable } from './make-volume-rebindable.ts';
@@ -30,6 +31,7 @@ export const remediations = [
   deleteFinishedPod,
   deletePod,
   deleteUnreadySnapshot,
+  expandClaim,
   forceDeletePod,
   lowerResizeRequest,
   makeVolumeRebindable,

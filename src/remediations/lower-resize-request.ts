@@ -3,6 +3,7 @@ import type { Cluster } from '../domain/cluster.ts';
 import type { Claim } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
+import { isOfResize } from '../domain/resize.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { en, type Text, zh } from '../domain/text.ts';
 import { patchObject, type Write } from '../domain/write.ts';
@@ -127,15 +128,4 @@ function sizeReasons(claim: Claim, to: string): readonly Text[] {
       zh: zh`申领 ${claim.name} 请求 ${claim.requested}：${to} 并不更小`,
     },
   ];
-}
-
-const resizeConditions: readonly string[] = [
-  'Resizing',
-  'FileSystemResizePending',
-  'ControllerResizeError',
-  'NodeResizeError',
-];
-
-function isOfResize({ type, status }: { readonly type: string; readonly status: string }): boolean {
-  return status === 'True' && resizeConditions.includes(type);
 }

@@ -311,6 +311,32 @@ describe('a delivery', () => {
   });
 });
 
+describe('alerts that still fire', () => {
+  it('are told by name for one cluster, until they end', async () => {
+    const store = await server.store();
+    const full = (status: 'firing' | 'resolved'): TestAlert => ({
+      ...alertOf('x', 1, status),
+      name: 'KubePersistentVolumeFillingUp',
+      labels: { namespace: 'shop', persistentvolumeclaim: 'data' },
+    });
+    const firing = async (cluster = CLUSTER) => store.firingAlerts(cluster, ['KubePersistentVolumeFillingUp']);
+    await deliver(store, [full('firing'), alertOf('a', 1)]);
+    await fold(store);
+    expect(await firing()).toMatchObject([
+      {
+        name: 'KubePersistentVolumeFillingUp',
+        severity: 'warning',
+        labels: { persistentvolumeclaim: 'data' },
+        startsAt: '2026-11-30T12:01:00.000Z',
+      },
+    ]);
+    expect(await firing('another')).toEqual([]);
+    await deliver(store, [full('resolved')]);
+    await fold(store);
+    expect(await firing()).toEqual([]);
+  });
+});
+
 describe('a flapping alert', () => {
   it('of sixty changes is one incident', async () => {
     const store = await server.store();

@@ -110,6 +110,7 @@ const laws: Readonly<Record<string, Law>> = {
       'node:os',
     ],
   },
+  'src/prometheus/': { rooms: ['src/ports.ts', 'src/prometheus/', ...core], packages: ['zod'] },
   'src/http.ts': { rooms: ['src/ports.ts'], packages: ['node:http', 'node:net'] },
   'src/metrics.ts': { rooms: [], packages: ['prom-client'] },
   'src/log.ts': { rooms: ['src/ports.ts'], packages: ['pino'] },

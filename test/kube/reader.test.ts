@@ -4,10 +4,13 @@ import { needsOf } from '../../src/diagnose.ts';
 import { Refused, Transient } from '../../src/domain/errors.ts';
 import { type ResourceName, resourceNames } from '../../src/domain/resources.ts';
 import type { ScopeRef } from '../../src/domain/scope.ts';
+import { verbatim } from '../../src/domain/text.ts';
+import type { ClaimUsage } from '../../src/domain/usage.ts';
 import { faults } from '../../src/faults/index.ts';
 import { KubeClient } from '../../src/kube/client.ts';
 import { loadClusterConfig } from '../../src/kube/config.ts';
 import { createReader } from '../../src/kube/reader.ts';
+import type { UsageSource } from '../../src/ports.ts';
 import { remediations } from '../../src/remediations/index.ts';
 import {
   type Answer,
@@ -34,6 +37,8 @@ async function read(
     readonly answer?: (seen: Seen) => Answer | undefined;
     readonly budget?: number;
     readonly needs?: readonly ResourceName[];
+    readonly usage?: UsageSource;
+    readonly told?: readonly ClaimUsage[];
   } = {},
 ) {
   const server = await startKubeServer({ objects, ...(more.answer ? { answer: more.answer } : {}) });
@@ -41,9 +46,13 @@ async function read(
   open.push(client, server);
   const reader = createReader(client, {
     now: () => NOW,
+    usage: more.usage,
     ...(more.budget === undefined ? {} : { budget: more.budget }),
   });
-  return { ...(await reader.read({ scope, needs: more.needs ?? all }, live())), seen: server.seen };
+  return {
+    ...(await reader.read({ scope, needs: more.needs ?? all, told: more.told ?? [] }, live())),
+    seen: server.seen,
+  };
 }
 
 const meta = (name: string, namespace?: string) => ({
@@ -690,4 +699,59 @@ describe('a large cluster', () => {
       );
     }
   }, 60_000);
+});
+
+describe('how full claims are', () => {
+  const scope: ScopeRef = { kind: 'PersistentVolumeClaim', namespace: 'shop', name: 'data' };
+  const fast = { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: meta('fast'), provisioner: 'd.csi' };
+  const objects = [system, fast, ...chain('shop', 'data', 'n1'), ...chain('bank', 'data', 'n1')];
+  const needs: readonly ResourceName[] = ['persistentvolumeclaims', 'persistentvolumes', 'pods', 'storageclasses'];
+  const usage = (free: number, namespace = 'shop'): ClaimUsage => ({
+    namespace,
+    name: 'data',
+    at: 0,
+    source: 'prometheus',
+    bytes: { free, history: [] },
+  });
+  const source = (claims: readonly ClaimUsage[], asked: unknown[] = []): UsageSource => ({
+    read: async (request) => {
+      asked.push(request.claims);
+      return { claims, requests: 1, bytes: 10 };
+    },
+  });
+
+  it('is asked of the claims of the chain alone, beside the budget, and counted', async () => {
+    const asked: unknown[] = [];
+    const before = await read(scope, objects, { needs });
+    const { cluster, cost } = await read(scope, objects, {
+      needs,
+      usage: source([usage(0.5), usage(0.1, 'bank')], asked),
+    });
+    expect(asked).toEqual([[{ namespace: 'shop', name: 'data' }]]);
+    expect(cluster.usage.claims).toEqual([usage(0.5)]);
+    expect(cost.requests).toBe(before.cost.requests + 1);
+  });
+
+  it('makes the class matter only when it runs full', async () => {
+    const roomy = await read(scope, objects, { needs, usage: source([usage(0.5)]) });
+    expect(roomy.cluster.findClass('fast')).toBeUndefined();
+    const full = await read(scope, objects, { needs, usage: source([usage(0.01)]) });
+    expect(full.cluster.findClass('fast')).toBeDefined();
+    const told = await read(scope, objects, { needs, told: [{ ...usage(0.01), source: 'alert' }] });
+    expect(told.cluster.findClass('fast')).toBeDefined();
+  });
+
+  it('of a whole cluster is asked for what is nearly full', async () => {
+    const asked: unknown[] = [];
+    const { cluster } = await read({ kind: 'Cluster' }, objects, { needs, usage: source([usage(0.01)], asked) });
+    expect(asked).toEqual(['nearly full']);
+    expect(cluster.usage.claims).toEqual([usage(0.01)]);
+  });
+
+  it('costs nothing else when it cannot be read, and says why', async () => {
+    const broken: UsageSource = { read: () => Promise.reject(new Transient(verbatim('no answer'))) };
+    const { cluster } = await read(scope, objects, { needs, usage: broken });
+    expect(cluster.usage).toEqual({ claims: [], unread: verbatim('no answer') });
+    expect(needs.filter((kind) => !cluster.isRead(kind))).toEqual([]);
+  });
 });

@@ -57,7 +57,7 @@ async function readAsExecutor({ id, params, objects }: RemediationFixture): Prom
   const inventory = { list: () => Promise.resolve(backendvolumes), get: () => Promise.resolve(undefined) };
   const reader = withInventory(createReader(client, { now: () => NOW }), { inventory });
   const { cluster } = await reader.read(
-    { scope: remediation.scope(params), needs: remediation.needs },
+    { scope: remediation.scope(params), needs: remediation.needs, always: remediation.always },
     new AbortController().signal,
   );
   for (const resource of remediation.needs) expect(cluster.whyUnread(resource), resource).toBeUndefined();

@@ -45,6 +45,7 @@ const essentials: Readonly<Record<string, readonly ResourceName[]>> = {
   'cordon-node': ['nodes'],
   'clear-selected-node': ['persistentvolumeclaims', 'persistentvolumes', 'nodes'],
   'lower-resize-request': ['persistentvolumeclaims'],
+  'expand-claim': ['persistentvolumeclaims', 'persistentvolumes', 'storageclasses', 'resourcequotas'],
   'patch-mount-options': ['persistentvolumes', 'persistentvolumeclaims', 'pods'],
   'mark-default-class': ['storageclasses', 'persistentvolumeclaims'],
   'restart-driver-pod': ['pods'],
@@ -206,6 +207,7 @@ describe('what is never offered, whatever the parameters', () => {
     'make-volume-rebindable',
     'cordon-node',
     'delete-backend-volume',
+    'expand-claim',
   ]);
 
   /** What passed both plan and preflight. */
@@ -299,6 +301,14 @@ describe('what is never offered, whatever the parameters', () => {
   it('a snapshot of a claim that is being deleted', () => {
     offered('take-snapshot', (params, cluster) => {
       expect(cluster.findClaim('shop', String(params['claim']))?.deletedAt).toBeUndefined();
+    });
+  });
+
+  it('a larger claim that is smaller, more than twice as large, or of a class that forbids it', () => {
+    offered('expand-claim', (params, cluster) => {
+      expect(params['to']).toBe('15Gi');
+      const claim = cluster.findClaim('shop', String(params['name']));
+      expect(cluster.findClass(claim?.className ?? '')?.allowExpansion).toBe(true);
     });
   });
 

@@ -170,7 +170,7 @@ const object = fc.oneof(
     kind: fc.constant('StorageClass'),
     metadata: meta(undefined),
     provisioner: fc.constantFrom('kubernetes.io/no-provisioner', 'ebs.csi.aws.com'),
-  }),
+  }).map((given) => ({ ...given, allowVolumeExpansion: given.provisioner !== 'kubernetes.io/no-provisioner' })),
   fc.record({
     apiVersion: fc.constant('snapshot.storage.k8s.io/v1'),
     kind: fc.constant('VolumeSnapshot'),
@@ -305,6 +305,12 @@ export const paramsOf: Readonly<Record<string, fc.Arbitrary<Readonly<Record<stri
     uid,
     to: fc.constantFrom('5Gi', '12Gi', '200Ti'),
   }),
+  'expand-claim': fc.record({
+    namespace: fc.constant('shop'),
+    name,
+    uid,
+    to: fc.constantFrom('5Gi', '15Gi', '15Gi', '200Ti'),
+  }),
   'patch-mount-options': fc.record({ volume: name, uid, to: fc.constantFrom([], ['noatime']) }),
   'mark-default-class': fc.record({ storageClass: name, uid }),
   'restart-driver-pod': fc.record({
@@ -349,6 +355,7 @@ const aims: Readonly<Record<string, readonly ResourceName[]>> = {
   'cordon-node': ['nodes'],
   'clear-selected-node': ['persistentvolumeclaims'],
   'lower-resize-request': ['persistentvolumeclaims'],
+  'expand-claim': ['persistentvolumeclaims'],
   'patch-mount-options': ['persistentvolumes'],
   'mark-default-class': ['storageclasses'],
   'restart-driver-pod': ['deployments', 'statefulsets', 'pods'],

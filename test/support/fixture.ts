@@ -11,6 +11,7 @@ import { findResourceOfWord, type ResourceName, resourceNames, resources } from 
 import type { ScopeRef } from '../../src/domain/scope.ts';
 import { reportIn, type SpokenReport } from '../../src/domain/spoken.ts';
 import { verbatim } from '../../src/domain/text.ts';
+import { type ClaimUsage, claimUsage, USAGE_KIND } from '../../src/domain/usage.ts';
 import { parseObjects } from '../../src/kube/parse.ts';
 
 /** The clock of every fixture and case, in milliseconds. */
@@ -51,7 +52,8 @@ export function toCluster(
   options: { readonly notRead?: readonly ResourceName[]; readonly now?: number } = {},
 ): Cluster {
   const now = options.now ?? NOW;
-  const { objects, problems } = parseObjects(raw.map((object) => absoluteTimes(object, now)));
+  const all = raw.map((object) => absoluteTimes(object, now));
+  const { objects, problems } = parseObjects(all);
   if (problems.length > 0) throw new Error(`objects that cannot be parsed: ${JSON.stringify(problems)}`);
   return new Cluster({
     identity: { name: 'fixture', uid: 'd2c9a9c0-0000-4000-8000-000000000001' },
@@ -60,7 +62,13 @@ export function toCluster(
     unread: (options.notRead ?? []).map((resource) => ({ resource, reason: verbatim('forbidden') })),
     podCoverage: { kind: 'all' },
     source: 'files',
+    usage: { claims: usagesIn(all) },
   });
+}
+
+/** What the documents of kind ClaimUsage among raw objects say. */
+export function usagesIn(raw: readonly unknown[]): readonly ClaimUsage[] {
+  return raw.filter((one) => isObject(one) && one['kind'] === USAGE_KIND).map((one) => claimUsage.parse(one));
 }
 
 /** Runs a diagnosis over raw objects, and says it in English. The cost of reading is no matter here. */
