@@ -17,11 +17,9 @@ export async function showList(id: string, deps: Deps, signal: AbortSignal): Pro
   const hash = hashOf(message);
   if (hash === list.hash) return deps.store.endList(id, { ...unchanged, waitMs: 0 });
   const { channel, ts } = list;
-  const waitMs = await deps.store.takeTurn(
-    '',
-    deps.settings.incidentChannel ?? channel,
-    ts === null ? 'post' : 'update',
-  );
+  const paced = deps.settings.incidentChannel ?? channel;
+  const kind = ts === null ? 'post' : 'update';
+  const waitMs = await deps.store.takeTurn('', paced, kind);
   if (waitMs > 0) return comeBack(id, AGAIN_MS, deps);
   try {
     const sent = ts === null ? await deps.chat.post(channel, null, message, signal) : { channel, ts };
@@ -32,6 +30,8 @@ export async function showList(id: string, deps: Deps, signal: AbortSignal): Pro
     if (code !== undefined) await tellChannelTrouble(channel, code, deps, signal);
     else if (!(error instanceof Transient)) throw error;
     await deps.store.endList(id, { ...unchanged, waitMs: 30_000 });
+  } finally {
+    await deps.store.endTurn(paced, kind);
   }
 }
 

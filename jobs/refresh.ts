@@ -7,7 +7,7 @@ import { incidentIn, planIn, type SpokenIncident, type SpokenPlan } from '../src
 import type { Language } from '../src/domain/text.ts';
 import type { Locale } from '../src/locales/en.ts';
 import { locales } from '../src/locales/index.ts';
-import type { Chat, ChatMessage, Clock, PostedMessage, Queue, Store } from '../src/ports.ts';
+import type { Chat, ChatMessage, Clock, PostedMessage, Queue, Sending, Store } from '../src/ports.ts';
 import { findingGone, findingMessages, type Pictures } from '../src/slack/views/findings.ts';
 import { type About, incidentMessage } from '../src/slack/views/incident.ts';
 import { threadLink } from '../src/slack/views/link.ts';
@@ -28,6 +28,7 @@ export interface RefreshDeps extends PictureDeps {
       | 'saveMessage'
       | 'recordThread'
       | 'takeTurn'
+      | 'endTurn'
       | 'postpone'
       | 'alertsOfIncident'
       | 'clearChannelTrouble'
@@ -230,29 +231,38 @@ async function showOne(
   const channel = before?.channel ?? incident.channel;
   const ts = before?.ts;
   if (ts && before.hash === hash) return { channel, ts };
-  await takeTurn(incident, ts ? 'update' : 'post', deps, signal);
-  const sent = ts ? { channel, ts } : await deps.chat.post(channel, thread, wanted.message, signal);
-  if (ts) await deps.chat.update(channel, ts, wanted.message, signal);
+  const sent = await inTurn(incident, ts ? 'update' : 'post', deps, signal, async () => {
+    if (!ts) return deps.chat.post(channel, thread, wanted.message, signal);
+    await deps.chat.update(channel, ts, wanted.message, signal);
+    return { channel, ts };
+  });
   await deps.store.saveMessage(incident.id, { key: wanted.key, ...sent, hash });
   return sent;
 }
 
 /** Who asked gets the answer at once; what nobody asked for keeps the pace of its channel. Throws `Transient` with the wait. */
-async function takeTurn(
+async function inTurn<T>(
   incident: SpokenIncident,
-  kind: 'post' | 'update',
+  kind: Sending,
   deps: RefreshDeps,
   signal: AbortSignal,
-): Promise<void> {
-  if (incident.origin === 'person') return;
+  send: () => Promise<T>,
+): Promise<T> {
+  if (incident.origin === 'person') return send();
+  const channel = deps.settings.incidentChannel ?? incident.channel;
   for (;;) {
-    const waitMs = await deps.store.takeTurn(incident.id, deps.settings.incidentChannel ?? incident.channel, kind);
-    if (waitMs === 0) return;
+    const waitMs = await deps.store.takeTurn(incident.id, channel, kind);
+    if (waitMs === 0) break;
     if (waitMs > WORTH_WAITING_MS)
       throw new Transient(
         { en: 'the channel takes its next message later', zh: '该频道稍后才能接收下一条消息' },
         { retryAfterMs: waitMs },
       );
     await deps.sleep(waitMs, signal);
+  }
+  try {
+    return await send();
+  } finally {
+    await deps.store.endTurn(channel, kind);
   }
 }

@@ -273,6 +273,9 @@ export interface Due {
 }
 
 /** One line of a list of many incidents. */
+/** How a message reaches a channel; Slack counts the two by themselves. */
+export type Sending = 'post' | 'update';
+
 export interface RushIncident
   extends Pick<Incident, 'id' | 'scope' | 'cluster' | 'channel' | 'thread' | 'severity' | 'isSilent'> {
   readonly state: StoredState;
@@ -520,10 +523,12 @@ export interface Store {
 
   // --- noise
   /**
-   * Whether the channel takes another message now: 0 when it does, which uses the turn up; else in how many milliseconds
-   * it is likely to be this incident's turn.
+   * Whether the channel takes another message now: 0 when it does, and it takes no other one until `endTurn`, or some
+   * seconds later if that never comes; else in how many milliseconds it is likely to be this incident's turn.
    */
-  takeTurn(incident: string, channel: string, kind: 'post' | 'update'): Promise<number>;
+  takeTurn(incident: string, channel: string, kind: Sending): Promise<number>;
+  /** The message is out, or will not go: the next one may follow in a second. */
+  endTurn(channel: string, kind: Sending): Promise<void>;
   /** Gives the thread back and leaves it alone for that long. */
   postpone(incident: string, ms: number): Promise<void>;
   /** New threads about the object wait until then; what stands is kept true. */

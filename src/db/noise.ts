@@ -9,6 +9,7 @@ import { cleanJson, cleanText } from './text.ts';
 type Noise = Pick<
   Store,
   | 'takeTurn'
+  | 'endTurn'
   | 'postpone'
   | 'mute'
   | 'unmute'
@@ -19,8 +20,10 @@ type Noise = Pick<
   | 'channelTroubles'
 >;
 
-/** So far apart are two messages of a channel, in milliseconds; Slack takes about one a second. */
-const GAP_MS = { post: 1050, update: 1200 } as const;
+/** So long after a message of a channel the next one may go, in milliseconds; Slack takes about one a second. */
+const GAP_MS = { post: 1000, update: 1200 } as const;
+/** Whoever took a turn and was killed keeps the channel for so long. */
+const TURN_MS = 10_000;
 
 /** More new incidents than this within a minute are told of in one list. */
 const RUSH_MORE_THAN = 10;
@@ -35,7 +38,7 @@ export function noiseOf(database: Database): Noise {
   return {
     takeTurn: (incident, channel, kind) =>
       database.ask(async (db) => {
-        const next = fromNow(GAP_MS[kind]);
+        const next = fromNow(TURN_MS);
         const taken = await db
           .insertInto('pace')
           .values({ channel, kind, next_at: next })
@@ -46,13 +49,23 @@ export function noiseOf(database: Database): Noise {
           .executeTakeFirst();
         if (taken) return 0;
         const { rows } = await sql<{ ms: number }>`
-          select greatest(0, extract(epoch from pace.next_at - clock_timestamp()) * 1000)::double precision + ${GAP_MS[kind]} * (
+          select least(${GAP_MS[kind]}, greatest(0, extract(epoch from pace.next_at - clock_timestamp()) * 1000))::double precision + ${GAP_MS[kind]} * (
             select count(*) from incident as ahead join incident as self on self.id = ${incident}
             where ahead.wanted > ahead.shown and not ahead.silent and ahead.origin <> 'person'
               and (ahead.thread is null) = (self.thread is null)
               and (ahead.opened_at, ahead.id) < (self.opened_at, self.id)) as ms
           from pace where channel = ${channel} and kind = ${kind}`.execute(db);
         return Math.ceil(rows[0]?.ms ?? 0);
+      }),
+
+    endTurn: (channel, kind) =>
+      database.ask(async (db) => {
+        await db
+          .updateTable('pace')
+          .set({ next_at: fromNow(GAP_MS[kind]) })
+          .where('channel', '=', channel)
+          .where('kind', '=', kind)
+          .execute();
       }),
 
     postpone: (incident, ms) =>

@@ -330,7 +330,11 @@ async function storm(name: string, overMs: number): Promise<void> {
     tell(`${name}-lost`, weathered.accepted.length - (kept?.alerts ?? 0), 'alerts', 0, {
       accepted: weathered.accepted.length,
     });
-    tell(`${name}-incidents`, kept?.incidents ?? Number.NaN, 'incidents', TROUBLES);
+    const incidents = kept?.incidents ?? Number.NaN;
+    tell(`${name}-incidents`, incidents, 'incidents', undefined, {
+      target: `exactly ${TROUBLES}`,
+      met: incidents === TROUBLES,
+    });
     const posted = town.slack.messages(channel);
     tell(`${name}-posts-a-second`, mostPerSecond(posted), 'messages', 1, { messages: posted.length });
   } finally {

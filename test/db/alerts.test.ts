@@ -369,6 +369,11 @@ describe('what keeps a channel quiet', () => {
     expect(turns[0]).toBe(0);
     expect(turns[1]).toBeGreaterThan(0);
     expect((turns[2] ?? 0) - (turns[1] ?? 0)).toBeGreaterThan(900);
+    await store.endTurn('C1', 'post');
+    const next = await store.takeTurn(older?.id ?? '', 'C1', 'post');
+    expect(next).toBeGreaterThan(900);
+    expect(next).toBeLessThanOrEqual(1000);
+    expect(await store.takeTurn(older?.id ?? '', 'C1', 'update')).toBe(0);
   });
 
   it('is a mute: no thread until it ends, and none at all for what is over by then', async () => {

@@ -50,6 +50,8 @@ class Town {
     this.shown.set(ts, message);
   }
 
+  readonly endedTurns: string[] = [];
+
   deps(): RefreshDeps {
     return {
       store: {
@@ -62,6 +64,7 @@ class Town {
         recordThread: () => Promise.resolve(),
         findPictures: (hashes) => Promise.resolve(new Map([...this.files].filter(([hash]) => hashes.includes(hash)))),
         takeTurn: () => Promise.resolve(this.turns.shift() ?? 0),
+        endTurn: (channel, kind) => Promise.resolve(void this.endedTurns.push(`${channel} ${kind}`)),
         postpone: (_, ms) => Promise.resolve(void this.did.push(`postponed ${ms}`)),
         alertsOfIncident: () => Promise.resolve([]),
         clearChannelTrouble: () => Promise.resolve(),
@@ -217,6 +220,8 @@ describe('a thread that nobody asked for', () => {
       expect.stringContaining('cannot write to the channel C1'),
     ]);
     expect(town.log.lines.filter(({ level }) => level === 'error')).toHaveLength(1);
+    // Both tries gave the channel's turn back.
+    expect(town.endedTurns).toEqual(['C1 post', 'C1 post']);
   });
 
   it('says where it went on when its trouble is another one’s, and shows no findings any more', async () => {

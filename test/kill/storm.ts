@@ -99,15 +99,18 @@ function alertOf(groupNo: number, round: number, no: number, isOver: boolean) {
 /** 30 % repeats of what was sent before, 10 % ends that come before their beginnings. */
 function* sentBy({ webhooks, groups }: Storm): Generator<Sent> {
   const before: Sent[] = [];
+  let fresh = 0;
   for (let no = 0; no < webhooks; no += 1) {
     const repeat = no % 10 < 3 ? before[(no * 7919) % Math.max(1, before.length)] : undefined;
     if (repeat) {
       yield repeat;
       continue;
     }
-    const round = Math.floor(no / groups);
+    const groupNo = fresh % groups;
+    const round = Math.floor(fresh / groups);
+    fresh += 1;
     const isEarlyEnd = no % 10 === 9;
-    const alerts = Array.from({ length: ALERTS }, (_, i) => alertOf(no % groups, round, i, isEarlyEnd && i > 0));
+    const alerts = Array.from({ length: ALERTS }, (_, i) => alertOf(groupNo, round, i, isEarlyEnd && i > 0));
     const sent = { body: JSON.stringify(group(alerts.map(written))), alerts };
     before.push(sent);
     yield sent;
