@@ -1,8 +1,8 @@
 import type { Deps } from '../src/deps.ts';
 import { absurd } from '../src/domain/errors.ts';
-import type { Incident } from '../src/domain/incident.ts';
+import { type Incident, RECENT_MS } from '../src/domain/incident.ts';
 import { isTerminal } from '../src/domain/plan.ts';
-import { incidentIn, planIn } from '../src/domain/spoken.ts';
+import { incidentIn, planIn, recentIn } from '../src/domain/spoken.ts';
 import { en, type Text, textIn, zh } from '../src/domain/text.ts';
 import type { Locale } from '../src/locales/en.ts';
 import {
@@ -11,6 +11,7 @@ import {
   evidenceAnswer,
   incidentAnswer,
   incidentsAnswer,
+  MOST_RECENT,
   type Pause,
   sentenceAnswer,
   statusAnswer,
@@ -23,14 +24,14 @@ const MOST_EVENTS = 200;
 
 /** Answers a question to the person who asked it, and to nobody else. */
 export async function answer({ id, request }: Intake<'ask'>, deps: Deps, signal: AbortSignal): Promise<void> {
-  await tell(deps, request, await answerOf(request, deps), signal);
+  await tell(deps, request, await answerOf(request, deps, signal), signal);
   await deps.store.finishRequest(id);
 }
 
 /** What is said, in the language of whoever reads it. */
 type Said = (t: Locale) => Whisper;
 
-async function answerOf(request: Intake<'ask'>['request'], deps: Deps): Promise<Said> {
+async function answerOf(request: Intake<'ask'>['request'], deps: Deps, signal: AbortSignal): Promise<Said> {
   switch (request.topic) {
     case 'status':
       return request.about === null && request.thread === null
@@ -45,12 +46,15 @@ async function answerOf(request: Intake<'ask'>['request'], deps: Deps): Promise<
               );
           });
     case 'incidents': {
-      const incidents = await deps.store.listIncidents({ onlyOpen: true, limit: MOST_INCIDENTS });
-      return (t) =>
-        incidentsAnswer(
-          incidents.map((incident) => incidentIn(incident, t.language)),
-          t,
-        );
+      const [recent, { url }] = await Promise.all([
+        deps.store.listRecent({ withinMs: RECENT_MS, limit: MOST_RECENT }),
+        deps.chat.identity(signal),
+      ]);
+      const now = deps.clock.now();
+      return (t) => {
+        const incidents = recent.incidents.map((one) => recentIn(one, t.language));
+        return incidentsAnswer({ ...recent, incidents }, url, now, t);
+      };
     }
     case 'audit':
       return audit(request, deps);

@@ -1,14 +1,20 @@
 import type { Deps } from './deps.ts';
 import { languageOf, whyMayNotApprove, whyNotEligible } from './domain/approval.ts';
-import { Transient } from './domain/errors.ts';
+import { messageOf, Transient } from './domain/errors.ts';
+import { RECENT_MS } from './domain/incident.ts';
 import { approvalFormOf, describeState, type Plan } from './domain/plan.ts';
 import { en, type Language, sentences, type Text, zh } from './domain/text.ts';
-import type { Clicked, Decision, Surface, VoteQuestion } from './surface.ts';
+import type { Clicked, Decision, HomeNow, Surface, VoteQuestion } from './surface.ts';
 
 /** A modal's trigger lives three seconds; a door waits one of them for an answer. */
 const QUESTION_MS = 1000;
 /** A form that was sent needs no trigger, only its acknowledgement in time. */
 const FORM_MS = 2000;
+/** Nobody waits for a click to be taken while the Home tab opens. */
+const HOME_MS = 2000;
+/** What the Home tab shows of each at most. */
+const MOST_AT_HOME = 20;
+const MOST_LIVE_PLANS = 500;
 /** How long a door waits to learn somebody's language, and how long it then believes it. */
 const LANGUAGE_MS = 500;
 const LANGUAGE_TTL_MS = 3_600_000;
@@ -40,6 +46,14 @@ export function createSurface(
 
     askIncidentOfThread: (channel, thread) =>
       withinDeadline(deps.store.findIncidentOfThread(channel, thread), QUESTION_MS),
+
+    askHome: (user) => {
+      const signal = AbortSignal.timeout(HOME_MS);
+      return withinDeadline(askHome(deps, user, signal), HOME_MS).catch((error: unknown) => {
+        deps.log.warn('the Home tab could not be filled', { user, reason: messageOf(error) });
+        return { kind: 'unread' as const };
+      });
+    },
 
     languageOf: rememberLanguages(deps),
   };
@@ -133,6 +147,36 @@ async function askVote(
   const mayNotApprove = decision === 'approve' ? whyMayNotApprove(plan, user) : undefined;
   if (mayNotApprove !== undefined) return { kind: 'refused', says: mayNotApprove };
   return { kind: 'may', plan, form: approvalFormOf(plan) };
+}
+
+/** Everything is read now, and who asks as well: what was shown before may not be theirs to see any more. */
+async function askHome(
+  deps: Pick<Deps, 'store' | 'chat' | 'clusters' | 'clock'>,
+  user: string,
+  signal: AbortSignal,
+): Promise<HomeNow> {
+  const [person, { teamId, url }] = await Promise.all([deps.chat.personNow(user, signal), deps.chat.identity(signal)]);
+  if (whyNotEligible(person, teamId) !== undefined) return { kind: 'unreadable' in person ? 'unread' : 'hidden' };
+  const [recent, live, pauses] = await Promise.all([
+    deps.store.listRecent({ withinMs: RECENT_MS, limit: MOST_AT_HOME }),
+    deps.store.livePlans(MOST_LIVE_PLANS),
+    Promise.all(
+      [...deps.clusters.keys()].map(async (cluster) => {
+        const pause = await deps.store.pausedBy(cluster);
+        return pause ? [{ cluster, ...pause }] : [];
+      }),
+    ),
+  ]);
+  const waiting = live.filter(({ plan }) => plan.state === 'AWAITING_APPROVAL');
+  return {
+    kind: 'shown',
+    at: new Date(deps.clock.now()).toISOString(),
+    url,
+    recent,
+    waiting: waiting.filter(({ plan }) => whyMayNotApprove(plan, user) === undefined),
+    running: live.filter(({ plan }) => plan.state !== 'AWAITING_APPROVAL'),
+    pauses: pauses.flat(),
+  };
 }
 
 /** A button is good only where it was posted: a look-alike message may carry any plan's id. */

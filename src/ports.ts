@@ -10,7 +10,7 @@ import type { AuditEvent, AuditRow } from './domain/audit.ts';
 import type { Chain, FindingChain } from './domain/chain.ts';
 import type { Cluster, ClusterIdentity } from './domain/cluster.ts';
 import type { InboxEntry, Request } from './domain/inbox.ts';
-import type { Cause, Incident, StoredState } from './domain/incident.ts';
+import type { Cause, Incident, RecentIncident, StoredState } from './domain/incident.ts';
 import type { BackendVolume, JsonObject } from './domain/objects.ts';
 import type { Plan, StepState, Vote } from './domain/plan.ts';
 import type { IncidentFacts } from './domain/postmortem.ts';
@@ -291,6 +291,13 @@ export interface IncidentAlert {
   readonly since: string;
 }
 
+/** A plan that somebody may have to act on, and where its thread is. */
+export interface LivePlan {
+  readonly plan: Plan;
+  readonly channel: string;
+  readonly thread: string | null;
+}
+
 /** One message of a thread: what it should show, and what was posted. */
 export interface PostedMessage {
   readonly key: string;
@@ -408,7 +415,7 @@ export interface Store {
    * most. `seen` is the last report, for one that is over the first that found something. `open` and `ended` count all.
    */
   listRecent(options: { readonly withinMs: number; readonly limit: number }): Promise<{
-    readonly incidents: readonly { readonly incident: Incident; readonly seen: Report | null }[];
+    readonly incidents: readonly RecentIncident[];
     readonly open: number;
     readonly ended: number;
   }>;
@@ -430,6 +437,8 @@ export interface Store {
   // --- plans
   findPlan(id: string): Promise<Plan | undefined>;
   plansOfIncident(incident: string): Promise<readonly Plan[]>;
+  /** Plans that wait for votes and are in time, or are being carried out or halted; the oldest first, each with its thread. */
+  livePlans(limit: number): Promise<readonly LivePlan[]>;
   /**
    * Counts a vote under the row's lock and, at the quorum, takes the target locks: if another plan holds one, the vote
    * is refused with that plan's id. Expiry, digest and double votes are checked here again, whatever the caller knew.

@@ -5,7 +5,7 @@
 
 import type { AlertEntry } from './domain/alert.ts';
 import type { InboxEntry, Request } from './domain/inbox.ts';
-import type { Incident } from './domain/incident.ts';
+import type { Incident, RecentIncident } from './domain/incident.ts';
 import type { ApprovalForm, Plan } from './domain/plan.ts';
 import type { Language, Text } from './domain/text.ts';
 
@@ -21,6 +21,8 @@ export interface Surface {
   askVote(plan: string, user: string, decision: Decision, from: Clicked | null): Promise<VoteQuestion>;
   /** The incident of a thread; answers within one second or throws. */
   askIncidentOfThread(channel: string, thread: string): Promise<Incident | undefined>;
+  /** What the Home tab shows to this person, read now. Never throws, and answers within two seconds. */
+  askHome(user: string): Promise<HomeNow>;
   /** Names of the configured clusters. */
   readonly clusters: readonly string[];
   /**
@@ -28,6 +30,33 @@ export interface Surface {
    * within half a second; a door asks while its own work goes on.
    */
   languageOf(user: string): Promise<Language>;
+}
+
+/** What the Home tab shows: nothing of any incident to guests and to people of other workspaces. */
+export type HomeNow =
+  | { readonly kind: 'hidden' }
+  | { readonly kind: 'unread' }
+  | {
+      readonly kind: 'shown';
+      /** RFC 3339. */
+      readonly at: string;
+      /** Of the workspace, for links to threads. */
+      readonly url: string;
+      readonly recent: {
+        readonly incidents: readonly RecentIncident[];
+        readonly open: number;
+        readonly ended: number;
+      };
+      /** Plans that this person may approve now. */
+      readonly waiting: readonly PlanInThread[];
+      readonly running: readonly PlanInThread[];
+      readonly pauses: readonly { readonly cluster: string; readonly actor: string; readonly at: string }[];
+    };
+
+export interface PlanInThread {
+  readonly plan: Plan;
+  readonly channel: string;
+  readonly thread: string | null;
 }
 
 export type Decision = 'approve' | 'reject';
@@ -83,7 +112,7 @@ export type Answer =
   /** What is wrong with a submitted form, by input block; the form stays open. */
   | { readonly kind: 'wrong'; readonly errors: Readonly<Record<string, Text>> }
   /** Shows the app's Home tab to that person. */
-  | { readonly kind: 'home'; readonly clusters: readonly string[] };
+  | { readonly kind: 'home'; readonly clusters: readonly string[]; readonly now: HomeNow };
 
 export interface Click extends Actor, Clicked {
   readonly channel: string;

@@ -107,6 +107,47 @@ describe('the question whether somebody may vote', () => {
   });
 });
 
+describe('what the Home tab shows', () => {
+  const incident = { id: 'inc-1' };
+  const live = (requester: string, state: PlanState = 'AWAITING_APPROVAL') => ({
+    plan: { ...new World().plan, requester, state, votes: [] },
+    channel: 'C1',
+    thread: '1.5',
+  });
+  const store = {
+    listRecent: () => Promise.resolve({ incidents: [{ incident, seen: null }], open: 1, ended: 0 }),
+    livePlans: () => Promise.resolve([live('U1'), live('U2'), live('U2', 'EXECUTING')]),
+    pausedBy: () => Promise.resolve({ actor: 'U1', at: '2026-11-30T12:00:00Z' }),
+  } as never;
+
+  it('are the plans that this person may approve, what is under way, and what is paused', async () => {
+    const now = await surface({ change: { store } }).doors.askHome('U1');
+    expect(now).toMatchObject({
+      kind: 'shown',
+      at: '1970-01-01T00:00:00.000Z',
+      recent: { incidents: [{ incident }], open: 1 },
+      waiting: [{ plan: { requester: 'U2' }, thread: '1.5' }],
+      running: [{ plan: { state: 'EXECUTING' } }],
+      pauses: [{ cluster: 'prod', actor: 'U1' }],
+    });
+  });
+
+  it('is nothing of any incident for a guest, of whom nothing is read', async () => {
+    const reads: string[] = [];
+    const watched = { listRecent: () => reads.push('read'), livePlans: () => reads.push('read') } as never;
+    expect(await surface({ change: { store: watched } }).doors.askHome('G1')).toEqual({ kind: 'hidden' });
+    expect(reads).toEqual([]);
+  });
+
+  it.each([
+    ['the database is away', { listRecent: () => Promise.reject(new Transient(verbatim('away'))) }],
+    ['the database does not answer in time', { listRecent: () => new Promise(() => {}) }],
+  ])('says that it could not be read when %s', async (_, over) => {
+    const broken = { ...(store as object), ...over } as never;
+    expect(await surface({ change: { store: broken } }).doors.askHome('U1')).toEqual({ kind: 'unread' });
+  });
+});
+
 describe('the language of a person', () => {
   /** Slack as these answers; how often it was asked, and a clock that can be set on. */
   function speaking(answer: () => Promise<unknown>) {

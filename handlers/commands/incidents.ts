@@ -4,8 +4,8 @@ export const incidents = defineCommand({
   word: 'incidents',
   usage: 'incidents',
   does: {
-    en: 'lists the open incidents',
-    zh: '列出未解决的事故',
+    en: 'lists the incidents that are open or ended within the last week',
+    zh: '列出未解决以及最近一周内结束的事故',
   },
 
   async run(args, actor, surface) {
@@ -18,6 +18,6 @@ export const incidents = defineCommand({
       };
     const { user, channel, thread } = actor;
     await surface.take(entryOf(actor, { kind: 'ask', user, channel, thread, topic: 'incidents', about: null }));
-    return { text: { en: 'Looking up the open incidents.', zh: '正在查找未解决的事故。' } };
+    return { text: { en: 'Looking up the incidents.', zh: '正在查找事故。' } };
   },
 });

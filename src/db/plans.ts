@@ -14,13 +14,17 @@ import {
   lockPlan,
   movePlan,
   noPlan,
+  now,
   openRequest,
   touchThread,
 } from './moves.ts';
 import { loadPlans, type StoredPlan } from './rows.ts';
 import { cleanJson, cleanText, readSentence, writeSentence } from './text.ts';
 
-type Plans = Pick<Store, 'findPlan' | 'plansOfIncident' | 'castVote' | 'refuseVote' | 'endUnbegun' | 'expireDue'>;
+type Plans = Pick<
+  Store,
+  'findPlan' | 'plansOfIncident' | 'livePlans' | 'castVote' | 'refuseVote' | 'endUnbegun' | 'expireDue'
+>;
 
 const EXPIRE_AT_ONCE = 100;
 
@@ -32,6 +36,37 @@ export function plansOf(database: Database): Plans {
 
     plansOfIncident: (incident) =>
       database.ask(async (db) => (await loadPlans(db, { incident })).map(({ plan }) => plan)),
+
+    livePlans: (limit) =>
+      database.ask(async (db) => {
+        const rows = await db
+          .selectFrom('plan_state')
+          .innerJoin('incident', 'incident.id', 'plan_state.incident')
+          .innerJoin('plan', 'plan.id', 'plan_state.plan')
+          .select(['plan_state.plan', 'incident.channel', 'incident.thread'])
+          .where((eb) =>
+            eb.or([
+              eb('plan_state.state', 'in', ['APPROVED', 'EXECUTING', 'VERIFYING', 'HALTED', 'NEEDS_ATTENTION']),
+              eb.and([
+                eb('plan_state.state', '=', 'AWAITING_APPROVAL'),
+                eb('plan_state.approve_by', '>', now()),
+                eb('incident.silent', '=', false),
+              ]),
+            ]),
+          )
+          .orderBy(sql`plan_state.state = 'AWAITING_APPROVAL'`)
+          .orderBy('plan.created_at')
+          .orderBy('plan.id')
+          .limit(limit)
+          .execute();
+        if (rows.length === 0) return [];
+        const plans = await loadPlans(db, { ids: rows.map(({ plan }) => plan) });
+        const byId = new Map(plans.map(({ plan }) => [plan.id, plan]));
+        return rows.flatMap(({ plan: id, channel, thread }) => {
+          const plan = byId.get(id);
+          return plan ? [{ plan, channel, thread }] : [];
+        });
+      }),
 
     castVote: (input) =>
       database.withTx(async (tx): Promise<VoteOutcome> => {

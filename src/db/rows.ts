@@ -117,7 +117,7 @@ const storedStep = z.object({
 /** Plans in the order in which they were made, each with its votes and steps, in one question. */
 export async function loadPlans(
   db: Kysely<Tables>,
-  by: { readonly id: string } | { readonly incident: string },
+  by: { readonly id: string } | { readonly incident: string } | { readonly ids: readonly string[] },
 ): Promise<readonly StoredPlan[]> {
   const found = db
     .selectFrom('plan')
@@ -141,7 +141,9 @@ export async function loadPlans(
     .orderBy('plan.id');
   const rows = await ('id' in by
     ? found.where('plan.id', '=', by.id)
-    : found.where('plan.incident', '=', by.incident)
+    : 'ids' in by
+      ? found.where('plan.id', 'in', by.ids)
+      : found.where('plan.incident', '=', by.incident)
   ).execute();
   return rows.map((row) => {
     const votes = z.array(storedVote).parse(row.votes);

@@ -58,6 +58,15 @@ export interface Incident<S = Text> {
   readonly isSilent: boolean;
 }
 
+/** One that is open or ended not long ago; `seen` is the last report, for one that is over the first that found something. */
+export interface RecentIncident {
+  readonly incident: Incident;
+  readonly seen: Report | null;
+}
+
+/** So long an incident that ended is listed. */
+export const RECENT_MS = 7 * 86_400_000;
+
 /** What moves an incident. */
 export type IncidentEvent =
   /** A person asks, or a plan of it has ended. */

@@ -1,4 +1,4 @@
-import type { Incident } from './incident.ts';
+import type { Incident, RecentIncident } from './incident.ts';
 import type { Plan } from './plan.ts';
 import type { Finding, Offer, Report } from './report.ts';
 import { type Language, type Text, textIn, verbatim, type Word } from './text.ts';
@@ -20,6 +20,16 @@ export function reportIn(report: Report, language: Language): SpokenReport {
 /** A report as it was stored: before the bot spoke a second language, its sentences were plain strings. */
 export function storedReport(report: Report<Word>): Report {
   return withSentences(report, (said) => (typeof said === 'string' ? verbatim(said) : said));
+}
+
+/** A recent incident with what was seen of it, in one language. */
+export interface SpokenRecent {
+  readonly incident: SpokenIncident;
+  readonly seen: SpokenReport | null;
+}
+
+export function recentIn({ incident, seen }: RecentIncident, language: Language): SpokenRecent {
+  return { incident: incidentIn(incident, language), seen: seen && reportIn(seen, language) };
 }
 
 export function planIn(plan: Plan, language: Language): SpokenPlan {

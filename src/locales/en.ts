@@ -219,6 +219,17 @@ export const en = {
     approval:
       '*Nothing is changed without approval.* A plan shows every write before anybody says yes, and every decision and step is kept in the audit trail.',
     clusters: (names: string) => `*Clusters*\n${names}`,
+    nothingHere: 'Only members of this workspace see incidents and plans here.',
+    notRead: 'How things stand could not be read just now. Open this tab again in a moment.',
+    forYou: '*Waiting for you*',
+    nothingForYou: 'No plan waits for you.',
+    underWay: '*Under way*',
+    nothingUnderWay: 'Nothing is being carried out.',
+    waits: (title: string, risk: string, votes: string, until: string, link: string | null) =>
+      `• ${link === null ? `“${title}”` : `<${link}|“${title}”>`} (${risk}; ${votes}), until ${until}`,
+    runs: (title: string, state: PlanState, link: string | null) =>
+      `• ${link === null ? `“${title}”` : `<${link}|“${title}”>`} ${describeState(state).en}`,
+    asOf: (when: string) => `As of ${when}. This tab is brought up to date when it is opened.`,
     everybody: 'Everything that I post can be read by everybody in the channel.',
   },
 
@@ -227,8 +238,17 @@ export const en = {
       `${number(incidents)} open ${plural(incidents, 'incident', 'incidents')}, ${number(repairs)} ${plural(repairs, 'repair', 'repairs')} under way or waiting.`,
     paused: (cluster: string, who: string, since: string) =>
       `Repairs in cluster ${cluster} are paused by ${who} since ${since}.`,
-    noneOpen: 'No incident is open.',
-    incidents: (n: number) => `${number(n)} ${plural(n, 'incident', 'incidents')}:`,
+    recent: (open: number, ended: number) =>
+      `${open === 0 ? 'No incident is open' : `${number(open)} ${plural(open, 'incident is', 'incidents are')} open`}; ${ended === 0 ? 'none' : number(ended)} ended within the last week.`,
+    recentOpen: (what: string, suffers: string, since: string, place: string) =>
+      `• ${what}${suffers === '' ? '' : ` Suffering: ${suffers}.`} Open for ${since} (${place}).`,
+    recentEnded: (what: string, when: string, lasted: string, place: string) =>
+      `• :white_check_mark: ${what} Ended ${when} after ${lasted} (${place}).`,
+    recentPlace: (id: string, scope: string, cluster: string, link: string | null) =>
+      `${link === null ? '' : `<${link}|thread>, `}${id}, ${scope} in ${cluster}`,
+    notFound: 'Nothing is known of it yet.',
+    and: (names: readonly string[], left: number) =>
+      `${names.join(', ')}${left > 0 ? ` and ${number(left)} more` : ''}`,
     audit: (about: string, events: number) =>
       `Audit trail of ${about}: ${events === 0 ? 'nothing is recorded.' : `${number(events)} ${plural(events, 'event', 'events')}.`}`,
     noDiagnosis: 'There is no diagnosis yet.',
@@ -273,6 +293,7 @@ export const en = {
     none: 'no incidents',
     opened: (at: string) => `opened ${at}`,
     waiting: (n: number) => `${number(n)} waiting for approval`,
+    lasts: (how: string, isOver: boolean) => (isOver ? `lasted ${how}` : `open for ${how}`),
     about: (id: string, scope: string, cluster: string) => `${id}: ${scope} in cluster ${cluster}`,
     labels: {
       state: 'state',

@@ -201,6 +201,17 @@ export const zh: Locale = {
       '*在事故的消息列中：* 请使用按钮、消息快捷方式 “Diagnose storage here”（在此诊断存储），或者提及我并写上 `status`、`recheck`、`evidence` 或 `commands`。',
     approval: '*未经批准，不做任何更改。* 计划会在任何人同意之前列出每一次写操作，每个决定和步骤都保存在审计记录中。',
     clusters: (names) => `*集群*\n${names}`,
+    nothingHere: '只有本工作区的成员可以在此看到事故和计划。',
+    notRead: '目前无法读取状况。请稍后再打开此标签页。',
+    forYou: '*等待你批准*',
+    nothingForYou: '没有等待你批准的计划。',
+    underWay: '*正在进行*',
+    nothingUnderWay: '没有正在执行的计划。',
+    waits: (title, risk, votes, until, link) =>
+      `• ${link === null ? `“${title}”` : `<${link}|“${title}”>`}（${risk}；${votes}），截止 ${until}`,
+    runs: (title, state, link) =>
+      `• ${link === null ? `“${title}”` : `<${link}|“${title}”>`} ${describeState(state).zh}`,
+    asOf: (when) => `状态截至 ${when}。打开此标签页时会更新。`,
     everybody: '我发布的所有内容，频道中的每个人都能看到。',
   },
 
@@ -208,8 +219,16 @@ export const zh: Locale = {
     status: (incidents, repairs) =>
       `${number(incidents)} 个未解决的事故，${number(repairs)} 个正在进行或等待中的修复。`,
     paused: (cluster, who, since) => `集群 ${cluster} 中的修复自 ${since} 起被 ${who} 暂停。`,
-    noneOpen: '没有未解决的事故。',
-    incidents: (n) => `${number(n)} 个事故：`,
+    recent: (open, ended) =>
+      `${open === 0 ? '没有未解决的事故' : `${number(open)} 个未解决的事故`}；最近一周内${ended === 0 ? '没有事故结束' : `结束了 ${number(ended)} 个`}。`,
+    recentOpen: (what, suffers, since, place) =>
+      `• ${what}${suffers === '' ? '' : ` 受影响：${suffers}。`} 已持续 ${since}（${place}）。`,
+    recentEnded: (what, when, lasted, place) =>
+      `• :white_check_mark: ${what} 于 ${when} 结束，历时 ${lasted}（${place}）。`,
+    recentPlace: (id, scope, cluster, link) =>
+      `${link === null ? '' : `<${link}|消息列>，`}${id}，${cluster} 中的 ${scope}`,
+    notFound: '目前还没有任何发现。',
+    and: (names, left) => `${names.join('、')}${left > 0 ? ` 及另外 ${number(left)} 个` : ''}`,
     audit: (about, events) => `${about} 的审计记录：${events === 0 ? '没有任何记录。' : `${number(events)} 条。`}`,
     noDiagnosis: '还没有诊断结果。',
     read: (when) => `读取于 ${when} 的内容：`,
@@ -249,6 +268,7 @@ export const zh: Locale = {
     none: '没有事故',
     opened: (at) => `始于 ${at}`,
     waiting: (n) => `${number(n)} 个等待批准`,
+    lasts: (how, isOver) => (isOver ? `历时 ${how}` : `已持续 ${how}`),
     about: (id, scope, cluster) => `${id}：集群 ${cluster} 中的 ${scope}`,
     labels: {
       state: '状态',

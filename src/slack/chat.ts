@@ -45,7 +45,13 @@ export interface SlackChat extends Chat {
   personNow(user: string, signal: AbortSignal): Promise<KnownPerson>;
   /** Opens a modal; the trigger lives three seconds and can be used once, so this is tried once and quickly. */
   openModal(triggerId: string, view: ModalView, signal: AbortSignal): Promise<void>;
-  publishHome(user: string, view: HomeView, signal: AbortSignal): Promise<void>;
+  /** `hash` is that of the view which this one replaces. `conflict`: another one was published meanwhile, and stands. */
+  publishHome(
+    user: string,
+    view: HomeView,
+    hash: string | undefined,
+    signal: AbortSignal,
+  ): Promise<'published' | 'conflict'>;
   /** Answers an interaction to that person alone by its `response_url`, which is followed only to Slack. */
   respond(
     responseUrl: string,
@@ -261,8 +267,16 @@ export function createChat(settings: ChatSettings, deps: { readonly log: Log; re
       if (faults.length > 0) log.error('a form is outside of the limits of Slack', { faults: faults.slice(0, 5) });
       await call('views.open', { trigger_id: triggerId, view }, signal, { deadlineMs: INTERACTIVE_MS });
     },
-    async publishHome(to, view, signal) {
-      await call('views.publish', { user_id: to, view }, signal);
+    async publishHome(to, view, hash, signal) {
+      const faults = checkView(view);
+      if (faults.length > 0) log.error('a Home tab is outside of the limits of Slack', { faults: faults.slice(0, 5) });
+      try {
+        await call('views.publish', { user_id: to, view, ...(hash === undefined ? {} : { hash }) }, signal);
+        return 'published';
+      } catch (error) {
+        if (error instanceof Refused && /: hash_conflict$/.test(error.message)) return 'conflict';
+        throw error;
+      }
     },
     async respond(responseUrl, message, signal) {
       if (!isSlacks(responseUrl, settings.apiUrl))

@@ -7,7 +7,7 @@ import { en, type Text, textIn, zh } from '../domain/text.ts';
 import type { Locale } from '../locales/en.ts';
 import { locales } from '../locales/index.ts';
 import type { Log } from '../ports.ts';
-import type { Actor, Answer, Doors, Surface } from '../surface.ts';
+import type { Actor, Answer, Doors, HomeNow, Surface } from '../surface.ts';
 import type { SlackChat } from './chat.ts';
 import { slackLogger } from './logger.ts';
 import { narrow, type SubmissionBody } from './requests.ts';
@@ -92,10 +92,6 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
     triggerId: string | undefined,
   ): Promise<void> {
     if (given.kind === 'tell') await tell(to, responseUrl, given.text);
-    if (given.kind === 'home') {
-      const view = homeView(given.clusters, await localeOf(to.user));
-      await chat.publishHome(to.user, view, AbortSignal.timeout(10_000));
-    }
     if (given.kind !== 'form' || triggerId === undefined) return;
     try {
       const t = await localeOf(to.user);
@@ -108,6 +104,18 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
         zh: '表单未能打开：Slack 只给三秒时间。请再次点击按钮。',
       });
     }
+  }
+
+  /**
+   * The tab as it was opened is replaced; where another opening has done so in between, what is true now is read again and
+   * put in its place, so that the older of two readings never stays.
+   */
+  async function publish(to: Actor, given: Extract<Answer, { readonly kind: 'home' }>, hash?: string): Promise<void> {
+    const t = await localeOf(to.user);
+    const show = (now: HomeNow, over: string | undefined) =>
+      chat.publishHome(to.user, homeView(given.clusters, now, t), over, AbortSignal.timeout(10_000));
+    const outcome = await show(given.now, hash === '' ? undefined : hash);
+    if (outcome === 'conflict') await show(await surface.askHome(to.user), undefined);
   }
 
   bolt.command(COMMAND, async ({ body, ack }) => {
@@ -217,7 +225,8 @@ export function createBolt(deps: ListenerDeps, follow: (work: Promise<unknown>) 
       if (user === undefined || (bot !== undefined && bot !== null)) return;
       const happening = { user, channel, thread, key: `evt:${given.event_id}`, text, tab: tab ?? '' };
       const said = await inTime(door.run(happening, surface), withinMs);
-      follow(answer(happening, said, undefined, undefined));
+      if (said.kind === 'home') follow(publish(happening, said, given.event.view?.hash));
+      else follow(answer(happening, said, undefined, undefined));
     });
   }
   return bolt;

@@ -92,6 +92,8 @@ const event = z.object({
     thread_ts: maybeId,
     text: text.optional(),
     tab: z.string().nullish(),
+    /** The Home tab as it stands. */
+    view: z.object({ hash: z.string().max(255).default('') }).nullish(),
   }),
 });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterAll, describe, expect, it } from 'vitest';
 import { addAuditWord } from '../../src/cli/audit.ts';
-import { Exit } from '../../src/cli/deps.ts';
+import { type CliDeps, Exit } from '../../src/cli/deps.ts';
 import { addIncidentWord } from '../../src/cli/incident.ts';
 import { addIncidentsWord } from '../../src/cli/incidents.ts';
 import { addPlanWord } from '../../src/cli/plan.ts';
@@ -22,7 +22,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** Runs one word and gives what it printed and its exit code. */
 async function run(words: string, database?: TestDatabase) {
   let out = '';
-  const deps: StoredDeps = {
+  const deps: StoredDeps & Pick<CliDeps, 'err' | 'now'> = {
+    err() {},
+    now: () => Date.now(),
     out(text) {
       out += text;
     },
@@ -188,6 +190,7 @@ describe('incidents, incident, plan', () => {
     expect((await run('incidents', database)).out).toMatch(
       /^inc-a {2}being repaired {2}prod {2}Pod shop\/inc-a {2}opened /,
     );
+    expect((await run('incidents --all', database)).out).toMatch(/^inc-a .*open for \d+ s/);
     expect((await run('incident inc-a', database)).out).toContain('plan       pln-a  APPROVED  delete-pod');
     const { out } = await run('plan pln-a', database);
     expect(out).toContain('approval   2 of 2, until');

@@ -391,6 +391,22 @@ describe('an event', () => {
     await deliver(homeOf());
     await slack.until('views.publish');
     expect(slack.callsOf('views.publish')[0]?.args).toMatchObject({ user_id: 'U1', view: { type: 'home' } });
+    expect(slack.callsOf('views.publish')[0]?.args).not.toHaveProperty('hash');
+  });
+
+  it('that opens it while another opening is answered ends with what is true now', async () => {
+    slack.script('views.publish', {
+      kind: 'answer',
+      status: 200,
+      body: { ok: false, error: 'hash_conflict' },
+      headers: {},
+    });
+    const event = { type: 'app_home_opened', user: 'U1', channel: 'D1', tab: 'home', view: { hash: '17.abc' } };
+    await deliver({ ...homeOf(), event_id: 'Ev3', event });
+    await expect.poll(() => slack.callsOf('views.publish').length).toBe(2);
+    const [first, second] = slack.callsOf('views.publish');
+    expect(first?.args).toMatchObject({ user_id: 'U1', hash: '17.abc' });
+    expect(second?.args).not.toHaveProperty('hash');
   });
 });
 

@@ -300,7 +300,7 @@ it('calls the methods that it says it calls, and no others', async () => {
   await chat.upload({ name: 'a.png', png: new Uint8Array([1]) }, signal);
   await chat.person('U1', signal);
   await chat.openModal('t', decisionModal('reject', planOf(), formOf(planOf()), en), signal);
-  await chat.publishHome('U1', homeView(['prod'], en), signal);
+  await chat.publishHome('U1', homeView(['prod'], { kind: 'hidden' }, en), undefined, signal);
   expect(slack.calls.map(({ method }) => method).filter((method) => method !== '/up')).toEqual([
     'auth.test',
     'chat.postMessage',
@@ -313,6 +313,19 @@ it('calls the methods that it says it calls, and no others', async () => {
     'views.publish',
   ]);
   expect(slack.calls.map(({ method }) => method).filter((method) => method !== '/up')).toEqual([...methods]);
+});
+
+describe('the Home tab', () => {
+  const view = homeView(['prod'], { kind: 'hidden' }, en);
+
+  it('replaces the view that was opened, and tells when another one came first', async () => {
+    expect(await chat.publishHome('U1', view, '17.abc', signal)).toBe('published');
+    expect(slack.callsOf('views.publish')[0]?.args).toMatchObject({ user_id: 'U1', hash: '17.abc' });
+    slack.script('views.publish', answer({ ok: false, error: 'hash_conflict' }));
+    expect(await chat.publishHome('U1', view, '17.abc', signal)).toBe('conflict');
+    slack.script('views.publish', answer({ ok: false, error: 'not_enabled' }));
+    await expect(chat.publishHome('U1', view, undefined, signal)).rejects.toThrow(/not_enabled/);
+  });
 });
 
 it('logs no token', async () => {

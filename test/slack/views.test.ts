@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { planStates } from '../../src/domain/plan.ts';
-import type { SpokenFinding, SpokenIncident, SpokenPlan } from '../../src/domain/spoken.ts';
+import { type SpokenFinding, type SpokenIncident, type SpokenPlan, storedReport } from '../../src/domain/spoken.ts';
 import { en, type Locale } from '../../src/locales/en.ts';
 import { zh } from '../../src/locales/zh.ts';
 import { checkMessage, checkView } from '../../src/slack/limits.ts';
@@ -20,11 +20,68 @@ import { incidentMessage } from '../../src/slack/views/incident.ts';
 import { kubectlLine } from '../../src/slack/views/kubectl.ts';
 import { decisionModal, noticeModal } from '../../src/slack/views/modal.ts';
 import { planMessage } from '../../src/slack/views/plan.ts';
+import type { HomeNow } from '../../src/surface.ts';
+import { storedIncident, storedPlan } from '../support/stored.ts';
 import { hostileTexts } from './support/hostile.ts';
 import { isOurs, look, unseenOf } from './support/parse.ts';
 import { findingOf, formOf, incidentOf, node, offerOf, planOf, pod, reportOf, taint } from './support/samples.ts';
 
 const [first, second] = [(text: string) => text.split('\n')[0] ?? '', (text: string) => text.split('\n')[1] ?? ''];
+
+describe('the list of recent incidents', () => {
+  const now = Date.parse('2026-11-30T12:12:00Z');
+  const open = incidentOf({ thread: '1700000000.000100' });
+  const seen = open.report;
+
+  it('says severity, cause, who suffers, for how long, and where', () => {
+    const { text, blocks } = incidentsAnswer(
+      { incidents: [{ incident: open, seen }], open: 1, ended: 0 },
+      'https://acme.slack.com/',
+      now,
+      en,
+    );
+    expect(text).toBe('1 incident is open; none ended within the last week.');
+    expect(JSON.stringify(blocks)).toContain(
+      '• Critical: Node n3 has been down for 12 min and still holds 1 volume that db-1 waits for. :red_circle: Suffering: Pod shop/db-1. Open for 12 min (<https://acme.slack.com/archives/C1/p1700000000000100|thread>, inc-1, PersistentVolumeClaim shop/data-db-1 in prod-eu).',
+    );
+  });
+
+  it('says of one that is over what it was, and how long it lasted', () => {
+    const over = {
+      ...open,
+      state: 'resolved' as const,
+      resolvedAt: '2026-11-30T12:43:00Z',
+      report: reportOf({ findings: [] }),
+    };
+    const { blocks } = incidentsAnswer(
+      { incidents: [{ incident: over, seen }], open: 0, ended: 1 },
+      'https://acme.slack.com/',
+      now,
+      zh,
+    );
+    expect(JSON.stringify(blocks)).toMatch(/Node n3 has been down.*历时 43 分钟/);
+  });
+
+  it('counts hundreds, shows some, and says where the others are', () => {
+    const incidents = Array.from({ length: 30 }, () => ({ incident: open, seen }));
+    const answer = incidentsAnswer({ incidents, open: 400, ended: 100 }, 'https://acme.slack.com/', now, en);
+    expect(checkMessage(answer)).toEqual([]);
+    expect(JSON.stringify(answer.blocks)).toMatch(/and 4\d\d more, which `k8s-storage incidents` lists/);
+    expect(answer.text).toContain('400 incidents are open; 100 ended');
+  });
+});
+
+describe('the Home tab', () => {
+  it('shows nothing of any incident to who may see none', () => {
+    const view = homeView(['prod'], { kind: 'hidden' }, en);
+    expect(JSON.stringify(view)).toContain('Only members of this workspace');
+    expect(checkView(view)).toEqual([]);
+  });
+
+  it('says that it could not be filled rather than that all is well', () => {
+    expect(JSON.stringify(homeView(['prod'], { kind: 'unread' }, en))).toMatch(/could not be read just now/);
+  });
+});
 
 describe('the first message of a thread', () => {
   it('says what is wrong, then what to do', () => {
@@ -502,6 +559,27 @@ function everythingOf(
     hash: '',
     body: JSON.stringify({ seq, kind: 'vote', actor: text, at: text, data: { text } }),
   }));
+  const recent = Array.from({ length: Math.min(many, 40) }, (_, no) => ({
+    incident: no % 3 === 0 ? { ...incident, state: 'resolved' as const, resolvedAt: '2026-11-30T12:30:00Z' } : incident,
+    seen: report,
+  }));
+  const inThread = plans.map((one) => ({ plan: storedPlan(one), channel: 'C1', thread: '1.1' }));
+  const homeNow: HomeNow = {
+    kind: 'shown',
+    at: '2026-11-30T12:00:00Z',
+    url: URL_OF_WORKSPACE,
+    recent: {
+      incidents: recent.slice(0, 20).map((one) => ({
+        incident: storedIncident(one.incident),
+        seen: storedReport(one.seen),
+      })),
+      open: many,
+      ended: 3,
+    },
+    waiting: inThread,
+    running: inThread,
+    pauses: Array.from({ length: 9 }, () => ({ cluster: text, actor: text, at: text })),
+  };
   const messages = [
     incidentMessage(incident, plans, t),
     incidentMessage({ ...incident, problem: text }, plans, t),
@@ -519,10 +597,7 @@ function everythingOf(
       t,
     ),
     incidentAnswer(incident, plans, t),
-    incidentsAnswer(
-      Array.from({ length: many }, () => incident),
-      t,
-    ),
+    incidentsAnswer({ incidents: recent, open: many, ended: 1 }, URL_OF_WORKSPACE, 0, t),
     auditAnswer(text, rows, t),
     evidenceAnswer(incident, t),
     commandsAnswer(incident, t),
@@ -533,10 +608,12 @@ function everythingOf(
     decisionModal('approve', plan, form, t),
     decisionModal('reject', plan, form, t),
     noticeModal('words', t),
-    homeView([text, text], t),
+    homeView([text, text], homeNow, t),
   ];
   return [...messages.map((message) => ({ message })), ...views.map((view) => ({ view }))];
 }
+
+const URL_OF_WORKSPACE = 'https://acme.slack.com/';
 
 describe('whatever the input', () => {
   const state = fc.constantFrom<SpokenPlan['state']>('AWAITING_APPROVAL', 'EXECUTING', 'NEEDS_ATTENTION', 'SUPERSEDED');
@@ -577,7 +654,9 @@ describe('whatever the input', () => {
     for (const text of hostileTexts()) {
       for (const shown of everythingOf(text, 2, 1, 'AWAITING_APPROVAL', zh, 1)) {
         const seen = look(shown.message ?? shown.view);
-        expect(seen.tokens.filter((token) => !isOurs(token, ['U0ADA']))).toEqual([]);
+        const others = seen.tokens.filter((token) => !isOurs(token, ['U0ADA']));
+        // Links to threads: the workspace's own address, and ids of Slack.
+        expect(others.filter((token) => !/^https:\/\/acme\.slack\.com\/archives\/C1\/p\d+\|/.test(token))).toEqual([]);
         expect(seen.urls).toEqual([]);
         expect(seen.strings.flatMap(unseenOf)).toEqual([]);
         expect(

@@ -3,7 +3,9 @@ import type { AuditRow } from '../../domain/audit.ts';
 import { isOver } from '../../domain/incident.ts';
 import { isTerminal } from '../../domain/plan.ts';
 import { describeRef } from '../../domain/ref.ts';
-import type { SpokenFinding, SpokenIncident, SpokenPlan } from '../../domain/spoken.ts';
+import { isTrouble } from '../../domain/report.ts';
+import type { SpokenFinding, SpokenIncident, SpokenPlan, SpokenRecent } from '../../domain/spoken.ts';
+import { duration, textIn } from '../../domain/text.ts';
 import type { Locale } from '../../locales/en.ts';
 import type { Blocks } from '../../ports.ts';
 import { context, type Mrkdwn, pack, section, some, within } from './blocks.ts';
@@ -11,7 +13,7 @@ import { headline } from './incident.ts';
 import { kubectlLine } from './kubectl.ts';
 import { threadLink } from './link.ts';
 import { code, commands, date, esc, person } from './text.ts';
-import { whereabouts } from './words.ts';
+import { findingLine, whereabouts } from './words.ts';
 
 /** What one person is told; it may get lost, so it is never the only copy of anything. */
 export interface Whisper {
@@ -50,15 +52,47 @@ export function incidentAnswer(incident: SpokenIncident, plans: readonly SpokenP
   return whisper(what, t, [todo, ...lines, whereabouts(incident, t)]);
 }
 
-/** The open incidents, newest last as given. */
-export function incidentsAnswer(incidents: readonly SpokenIncident[], t: Locale): Whisper {
-  const first = incidents.length === 0 ? t.answers.noneOpen : t.answers.incidents(incidents.length);
+/** How many recent incidents are written out; the command line has the others. */
+export const MOST_RECENT = 30;
+
+/** Incidents that are open or ended not long ago, as they stand in the tables. */
+export interface Recent {
+  readonly incidents: readonly SpokenRecent[];
+  readonly open: number;
+  readonly ended: number;
+}
+
+/** What is open, the most harmful first, then what ended within the week. */
+export function incidentsAnswer(recent: Recent, url: string, now: number, t: Locale): Whisper {
+  const shown = recent.incidents.slice(0, MOST_RECENT);
+  const lines = shown.map((one) => recentLine(one, url, now, t));
+  const left = recent.open + recent.ended - shown.length;
   const where = t.where.listedBy('k8s-storage incidents');
-  return whisper(
-    first,
-    t,
-    some(incidents, 30, t, (incident) => incidentLine(incident, t), where),
-  );
+  const parts = pack([t.answers.recent(recent.open, recent.ended), ...lines], 12, t, where, left);
+  const first = t.answers.recent(recent.open, recent.ended);
+  return { text: first, blocks: within(parts.map(section), t) };
+}
+
+/** Severity, cause, who suffers, for how long, and where its thread is; one line. */
+export function recentLine({ incident, seen }: SpokenRecent, url: string, now: number, t: Locale): Mrkdwn {
+  const { id, scope, cluster, thread, channel, openedAt, resolvedAt } = incident;
+  const link = thread === null ? null : threadLink(url, channel, thread);
+  const place = t.answers.recentPlace(esc(id, 80), esc(t.scope(scope), 150), esc(cluster, 100), link);
+  const findings = seen?.findings ?? [];
+  const cause = findings.find(isTrouble) ?? findings[0];
+  const what = cause ? findingLine(cause, 260, t) : t.answers.notFound;
+  if (isOver(incident.state) && resolvedAt !== null) {
+    const lasted = span(Date.parse(resolvedAt) - Date.parse(openedAt), t);
+    return t.answers.recentEnded(esc(cause?.summary ?? '', 260) || t.answers.notFound, date(resolvedAt), lasted, place);
+  }
+  const all = [...new Set(findings.filter(isTrouble).flatMap(({ affected }) => affected.map(describeRef)))];
+  const names = all.slice(0, 3).map((name) => esc(name, 100));
+  const suffers = names.length === 0 ? '' : t.answers.and(names, all.length - names.length);
+  return t.answers.recentOpen(what, suffers, span(now - Date.parse(openedAt), t), place);
+}
+
+function span(ms: number, t: Locale): string {
+  return textIn(duration(ms), t.language);
 }
 
 const event = z.object({

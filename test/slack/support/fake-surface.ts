@@ -1,7 +1,7 @@
 import type { InboxEntry } from '../../../src/domain/inbox.ts';
 import type { Incident } from '../../../src/domain/incident.ts';
 import { type Language, verbatim } from '../../../src/domain/text.ts';
-import type { Clicked, Decision, Surface, VoteQuestion } from '../../../src/surface.ts';
+import type { Clicked, Decision, HomeNow, Surface, VoteQuestion } from '../../../src/surface.ts';
 
 /** A surface that keeps one row per source and key, as the inbox does. */
 export interface FakeSurface extends Surface {
@@ -21,6 +21,7 @@ interface Answers {
   readonly incident: Incident | undefined;
   readonly clusters: readonly string[];
   readonly language: Language;
+  readonly home: HomeNow;
   /** Runs before a row is taken; may throw or wait. */
   readonly beforeTake: () => Promise<void>;
 }
@@ -33,6 +34,7 @@ export function fakeSurface(): FakeSurface {
     incident: undefined,
     clusters: ['prod-eu'],
     language: 'en',
+    home: { kind: 'hidden' },
     beforeTake: async () => undefined,
   };
   return {
@@ -54,6 +56,7 @@ export function fakeSurface(): FakeSurface {
       return answers.vote;
     },
     askIncidentOfThread: async () => answers.incident,
+    askHome: async () => answers.home,
     languageOf: async () => answers.language,
     get clusters() {
       return answers.clusters;
