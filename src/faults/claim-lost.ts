@@ -5,8 +5,10 @@ import { absent, defineFault, type Evidence, type FindingDraft, fact, type Manua
 import type { Attachment, BackendVolume, Claim } from '../domain/objects.ts';
 import { isDeleting, isFinished } from '../domain/pod.ts';
 import { missingRef } from '../domain/ref.ts';
+import type { OfferDraft } from '../domain/remediation.ts';
 import type { Scope } from '../domain/scope.ts';
 import { en, sentences, zh } from '../domain/text.ts';
+import { recreateVolumeObject } from '../remediations/recreate-volume-object.ts';
 
 interface Facts {
   readonly claim: string;
@@ -88,7 +90,8 @@ function toFinding(claim: Claim, volumeName: string, cluster: Cluster): FindingD
   const missing = missingRef('PersistentVolume', null, volumeName);
   const pods = cluster.podsOfClaim(claim).filter((pod) => !isFinished(pod));
   const attachments = cluster.attachmentsOfVolume(volumeName);
-  const backend = cluster.objects.backendvolumes.find((volume) => isMadeFor(volume, claim, volumeName));
+  const kept = cluster.objects.backendvolumes.filter((volume) => isMadeFor(volume, claim, volumeName));
+  const backend = kept.length === 1 ? kept[0] : undefined;
   return {
     subject: claim.ref,
     involved: [
@@ -96,7 +99,7 @@ function toFinding(claim: Claim, volumeName: string, cluster: Cluster): FindingD
       missing,
       ...attachments.map((attachment) => attachment.ref),
       ...pods.map((pod) => pod.ref),
-      ...(backend ? [backend.ref] : []),
+      ...kept.map((volume) => volume.ref),
     ],
     affected: sufferersOf([claim], cluster),
     facts: { claim: nameOf(claim), volume: volumeName, pods: pods.length, handle: backend?.name },
@@ -114,15 +117,14 @@ function toFinding(claim: Claim, volumeName: string, cluster: Cluster): FindingD
         zh: 'PV 对象已不存在；这并不说明存储后端中还有什么',
       }),
       ...attachments.map(attachmentEvidence),
-      ...(backend
-        ? [
-            fact(backend, 'metadata.name', backend.name, {
-              en: 'the backend still has the volume that was made for this claim',
-              zh: '存储后端中仍有为这个申领创建的卷',
-            }),
-          ]
-        : []),
+      ...kept.map((volume) =>
+        fact(volume, 'metadata.name', volume.name, {
+          en: 'the backend still has the volume that was made for this claim',
+          zh: '存储后端中仍有为这个申领创建的卷',
+        }),
+      ),
     ],
+    offers: backend?.clusterId === cluster.identity.uid ? [again(claim, volumeName, backend)] : [],
     manual: byHand(claim, volumeName, attachments, cluster),
   };
 }
@@ -132,6 +134,18 @@ function isMadeFor(volume: BackendVolume, claim: Claim, volumeName: string): boo
   return [volume.name, ...Object.values(volume.labels), ...Object.values(volume.annotations)].some(
     (text) => text.includes(claim.uid) || text === volumeName,
   );
+}
+
+/** The name alone may be another cluster's; with the id of this one in it the volume is this cluster's own. */
+function again({ namespace, name, uid }: Claim, volume: string, backend: BackendVolume): OfferDraft {
+  return recreateVolumeObject.offer({
+    volume,
+    namespace: namespace ?? '',
+    claim: name,
+    claimUid: uid,
+    driver: backend.driver,
+    handle: backend.name,
+  });
 }
 
 function attachmentEvidence(attachment: Attachment): Evidence {

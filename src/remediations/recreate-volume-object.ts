@@ -5,15 +5,29 @@ import { Refused } from '../domain/errors.ts';
 import type { Claim, JsonObject, JsonValue, Volume } from '../domain/objects.ts';
 import { isDeleting } from '../domain/pod.ts';
 import { defineRemediation } from '../domain/remediation.ts';
+import { canonicalText } from '../domain/report.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { en, type Text, zh } from '../domain/text.ts';
 import { createObject, patchObject, type Write } from '../domain/write.ts';
+import { sameAsPlanned } from './rules/identity.ts';
 import { phaseInWords } from './rules/reasons.ts';
 import { unreadReasons } from './rules/unread.ts';
 import { isObject, sharedReasons } from './rules/volumes.ts';
 
-const params = z.object({ volume: z.string(), uid: z.string() });
-type Params = z.infer<typeof params>;
+/** The object is still there, being deleted. */
+const deleted = z.object({ volume: z.string(), uid: z.string() });
+/** It is gone, and its Lost claim and its volume in the backend are known. */
+const gone = z.object({
+  volume: z.string(),
+  namespace: z.string(),
+  claim: z.string(),
+  claimUid: z.string(),
+  driver: z.string(),
+  handle: z.string(),
+});
+const params = z.union([gone, deleted]);
+type Deleted = z.infer<typeof deleted>;
+type Gone = z.infer<typeof gone>;
 
 const needs: readonly ResourceName[] = ['persistentvolumes', 'persistentvolumeclaims'];
 
@@ -22,6 +36,10 @@ const needs: readonly ResourceName[] = ['persistentvolumes', 'persistentvolumecl
  * the old object is let go and the same one is created. The backend volume is not touched, because the policy is Retain.
  * For a moment the claim is Lost; it binds again when the new object names its uid (facts F02, `syncBoundClaim`), and
  * attachments and running pods stay valid, because name and handle are the same.
+ *
+ * Where the object is gone, the claim is Lost for good until then. The handle comes from the inventory of the backend, and
+ * the rest from the claim and from what all other volumes of its class and driver have in common; where they differ,
+ * nothing is guessed.
  */
 export const recreateVolumeObject = defineRemediation({
   id: 'recreate-volume-object',
@@ -36,16 +54,16 @@ export const recreateVolumeObject = defineRemediation({
   withinSeconds: 180,
   doc: {
     does: {
-      en: 'Lets the deleted volume object go and makes it again under the same name, for the same backend volume and the same claim.',
-      zh: '让已删除的卷对象消失，再以相同的名称重新创建，对应同一个后端卷和同一个申领。',
+      en: 'Lets the deleted volume object go, if it is still there, and makes it again under the same name, for the same backend volume and the same claim.',
+      zh: '让已删除的卷对象消失（如果它还在），再以相同的名称重新创建，对应同一个后端卷和同一个申领。',
     },
     undo: {
       en: 'the stored copy of the old object; deleting the new one keeps the data, because its policy is Retain',
       zh: '用保存的旧对象副本恢复；删除新对象不会影响数据，因为它的策略是 Retain',
     },
     caution: {
-      en: 'Between the two the claim is Lost for some seconds; the running pod is not touched. If the second half does not happen, the volume object must be made by hand from the stored copy. Nobody may delete the claim meanwhile.',
-      zh: '两步之间，申领会有几秒处于 Lost；正在运行的 Pod 不受影响。如果第二步没有执行，必须用保存的副本手动创建卷对象。期间任何人都不能删除该申领。',
+      en: 'Where the old object is gone, make sure that the backend volume is the one that the claim had. Where it is still there, the claim is Lost for some seconds between the two; the running pod is not touched. If the second half does not happen, the volume object must be made by hand from the stored copy. Nobody may delete the claim meanwhile.',
+      zh: '如果旧对象已不存在，请确认这个后端卷就是该申领原来的卷。如果旧对象还在，两步之间申领会有几秒处于 Lost；正在运行的 Pod 不受影响。如果第二步没有执行，必须用保存的副本手动创建卷对象。期间任何人都不能删除该申领。',
     },
   },
   title: ({ volume }) => ({ en: en`Make volume object ${volume} again`, zh: zh`重新创建卷对象 ${volume}` }),
@@ -53,6 +71,11 @@ export const recreateVolumeObject = defineRemediation({
   scope: () => ({ kind: 'Cluster' }),
 
   plan(target, cluster): readonly Write[] {
+    if (isGone(target)) {
+      const { claim, model } = getLost(target, cluster);
+      const missing = { resource: 'persistentvolumes', namespace: null, name: target.volume } as const;
+      return [createObject(missing, toLostVolume(target, claim, model))];
+    }
     const volume = getVolume(target, cluster);
     const place = { resource: 'persistentvolumes', namespace: null, name: volume.name } as const;
     // Each removal moves the others up, so it is always the first one that goes.
@@ -69,6 +92,7 @@ export const recreateVolumeObject = defineRemediation({
   },
 
   preflight(target, cluster): readonly Text[] {
+    if (isGone(target)) return [...unreadReasons(cluster, needs), ...lostReasons(target, cluster)];
     const volume = getVolume(target, cluster);
     return [
       ...unreadReasons(cluster, needs),
@@ -80,20 +104,26 @@ export const recreateVolumeObject = defineRemediation({
   },
 
   /** With its last finalizer the old object goes, and only then is its name free. */
-  settled(_no, { volume: name, uid }, cluster) {
+  settled(_no, target, cluster) {
+    if (isGone(target)) return true;
     if (!cluster.isRead('persistentvolumes')) return false;
-    const volume = cluster.findVolume(name);
-    return volume?.uid !== uid || volume.finalizers.length > 0;
+    const volume = cluster.findVolume(target.volume);
+    return volume?.uid !== target.uid || volume.finalizers.length > 0;
   },
 
-  verify({ volume: name, uid }, cluster) {
-    const volume = cluster.findVolume(name);
-    if (!volume || volume.uid === uid || isDeleting(volume) || volume.phase !== 'Bound') return 'pending';
+  verify(target, cluster) {
+    const volume = cluster.findVolume(target.volume);
+    if (!volume || isDeleting(volume) || volume.phase !== 'Bound') return 'pending';
+    if (isGone(target) ? volume.csi?.handle !== target.handle : volume.uid === target.uid) return 'pending';
     return cluster.claimOfVolume(volume)?.phase === 'Bound' ? 'done' : 'pending';
   },
 });
 
-function getVolume({ volume: name, uid }: Params, cluster: Cluster): Volume {
+function isGone(target: Deleted | Gone): target is Gone {
+  return 'handle' in target;
+}
+
+function getVolume({ volume: name, uid }: Deleted, cluster: Cluster): Volume {
   const volume = cluster.findVolume(name);
   if (!volume)
     throw new Refused({
@@ -170,6 +200,117 @@ function bindingReasons(volume: Volume, claim: Claim): readonly Text[] {
     });
   return reasons;
 }
+
+// --- the object is gone
+
+/** What every volume of a class has in common: its spec without what is one volume's own. */
+type Model = JsonObject;
+
+function getLost(target: Gone, cluster: Cluster): { readonly claim: Claim; readonly model: Model } {
+  if (cluster.findVolume(target.volume))
+    throw new Refused({
+      en: en`volume ${target.volume} exists again: there is nothing to make`,
+      zh: zh`卷 ${target.volume} 又存在了：不需要创建`,
+    });
+  const claim = sameAsPlanned(
+    { en: 'claim', zh: '申领' },
+    { namespace: target.namespace, name: target.claim, uid: target.claimUid },
+    cluster.findClaim(target.namespace, target.claim),
+  );
+  const models = modelsFor(target.driver, claim, cluster);
+  const [model] = models;
+  if (!model || new Set(models.map(canonicalText)).size > 1 || models.length < LEAST_ALIKE)
+    throw new Refused({
+      en: en`what a volume object of ${target.driver} for claim ${claim.name} must look like is not known: it takes ${LEAST_ALIKE} others of its class that differ in nothing but the volume`,
+      zh: zh`不知道 ${target.driver} 为申领 ${claim.name} 提供的卷对象应是什么样子：需要至少 ${LEAST_ALIKE} 个同一存储类的其他卷，并且除所指的卷之外完全相同`,
+    });
+  return { claim, model };
+}
+
+/** One volume may be like none but itself; what two have in common is the class's. */
+const LEAST_ALIKE = 2;
+
+function modelsFor(driver: string, claim: Claim, cluster: Cluster): readonly Model[] {
+  return cluster.objects.persistentvolumes
+    .filter(
+      (other) =>
+        other.csi?.driver === driver &&
+        other.className === (claim.className ?? '') &&
+        other.volumeMode === claim.volumeMode &&
+        !isDeleting(other),
+    )
+    .map(modelOf);
+}
+
+/** Which provisioner made it, by its process: of no use to anybody. */
+const PROVISIONER_IDENTITY = 'storage.kubernetes.io/csiProvisionerIdentity';
+
+function modelOf({ spec }: Volume): Model {
+  const {
+    claimRef: _claim,
+    capacity: _size,
+    accessModes: _modes,
+    persistentVolumeReclaimPolicy: _policy,
+    csi,
+    ...common
+  } = spec;
+  if (!isObject(csi)) return common;
+  const { volumeHandle: _handle, volumeAttributes, ...ofDriver } = csi;
+  const { [PROVISIONER_IDENTITY]: _identity, ...attributes } = isObject(volumeAttributes) ? volumeAttributes : {};
+  const own = Object.keys(attributes).length > 0 ? { volumeAttributes: attributes } : {};
+  return { ...common, csi: { ...ofDriver, ...own } };
+}
+
+function lostReasons(target: Gone, cluster: Cluster): readonly Text[] {
+  const { claim, model } = getLost(target, cluster);
+  const reasons: Text[] = [];
+  if (claim.phase !== 'Lost' || claim.volumeName !== target.volume)
+    reasons.push({
+      en: en`claim ${claim.name} is not Lost over volume ${target.volume}`,
+      zh: zh`申领 ${claim.name} 并没有因为卷 ${target.volume} 而处于 Lost 状态`,
+    });
+  if (isDeleting(claim))
+    reasons.push({
+      en: en`claim ${claim.name} is being deleted: it lets go of the volume`,
+      zh: zh`申领 ${claim.name} 正在被删除：它会释放该卷`,
+    });
+  if ('nodeAffinity' in model)
+    reasons.push({
+      en: en`volumes of ${target.driver} have a place (nodeAffinity), and that of ${target.handle} is not known`,
+      zh: zh`${target.driver} 的卷有各自的位置（nodeAffinity），而 ${target.handle} 的位置未知`,
+    });
+  for (const other of cluster.volumesNamingHandle(target.handle))
+    reasons.push({
+      en: en`volume ${other.name} is the same backend volume as ${target.volume}`,
+      zh: zh`卷 ${other.name} 与 ${target.volume} 是同一个后端卷`,
+    });
+  return reasons;
+}
+
+function toLostVolume({ volume, handle, driver }: Gone, claim: Claim, model: Model): JsonObject {
+  const csi = isObject(model['csi']) ? model['csi'] : {};
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: volume, annotations: { 'pv.kubernetes.io/provisioned-by': driver } },
+    spec: {
+      ...model,
+      capacity: { storage: claim.capacity ?? claim.requested ?? '' },
+      accessModes: [...claim.accessModes],
+      persistentVolumeReclaimPolicy: 'Retain',
+      csi: { ...csi, volumeHandle: handle },
+      claimRef: {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        namespace: claim.namespace,
+        name: claim.name,
+        uid: claim.uid,
+      },
+    },
+  };
+}
+
+// --- the object is still there
 
 /** What the API server and kubectl wrote into the old object. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

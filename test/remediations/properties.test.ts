@@ -270,6 +270,16 @@ describe('what is never offered, whatever the parameters', () => {
   it('a volume object made again without Retain, or while another claim could get it', () => {
     offered('recreate-volume-object', (params, cluster) => {
       const volume = cluster.findVolume(String(params['volume']));
+      if ('handle' in params) {
+        expect(volume).toBeUndefined();
+        expect(cluster.findClaim('shop', String(params['claim']))).toMatchObject({
+          phase: 'Lost',
+          uid: params['claimUid'],
+          volumeName: params['volume'],
+        });
+        expect(cluster.volumesNamingHandle(String(params['handle']))).toEqual([]);
+        return;
+      }
       expect(volume?.reclaimPolicy).toBe('Retain');
       expect(volume?.deletedAt).toBeDefined();
       expect(volume && cluster.claimOfVolume(volume)?.volumeName).toBe(volume?.name);

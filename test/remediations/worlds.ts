@@ -324,7 +324,20 @@ export const paramsOf: Readonly<Record<string, fc.Arbitrary<Readonly<Record<stri
   'make-volume-rebindable': fc
     .record({ volume: name, uid, claimUid: uid })
     .map((given) => ({ ...given, dataName: given.volume })),
-  'recreate-volume-object': fc.record({ volume: name, uid }),
+  'recreate-volume-object': fc.oneof(
+    { weight: 3, arbitrary: fc.record({ volume: name, uid }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        volume: name,
+        namespace: fc.constant('shop'),
+        claim: name,
+        claimUid: uid,
+        driver: fc.constantFrom('ebs.csi.aws.com', 'other.example.com'),
+        handle: fc.constantFrom(...handles),
+      }),
+    },
+  ),
   'delete-backend-volume': fc.record({
     handle: fc.constantFrom(...handles),
     driver: fc.constantFrom('ebs.csi.aws.com', 'ebs.csi.aws.com', 'other.example.com'),
