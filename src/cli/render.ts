@@ -153,7 +153,7 @@ function findingMarkdown(
     );
   const evidence = finding.evidence.map(
     (item) =>
-      `- ${t.terminal.evidenceLine(code(describeRef(item.object)), plain(item.says))} (${code(`${item.path} = ${short(item.value)}`)})`,
+      `- ${t.terminal.evidenceLine(code(describeRef(item.object)), t.terminal.proven(plain(item.says), code(`${item.path} = ${short(item.value)}`)))}`,
   );
   const unread = finding.unread.map(
     ({ resource, reason }) => `- ${t.terminal.unreadShort(code(resource), plain(reason))}`,
@@ -213,7 +213,7 @@ function list(names: readonly string[], t: Locale): string {
 }
 
 function short(value: string): string {
-  const line = value.replaceAll(/\s+/g, ' ');
+  const line = value.replaceAll(/\s+/g, ' ').trim() || '–';
   return line.length > 300 ? `${line.slice(0, 300)}… (300/${line.length})` : line;
 }
 

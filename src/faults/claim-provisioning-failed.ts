@@ -372,10 +372,14 @@ function evidenceOf(
       : []),
     ...(sidecar
       ? [
-          fact(sidecar.workload, 'status.readyReplicas', sidecar.workload.readyReplicas, {
-            en: 'the provisioner runs',
-            zh: '制备器在运行',
-          }),
+          fact(
+            sidecar.workload,
+            'status.readyReplicas',
+            sidecar.workload.readyReplicas,
+            sidecar.workload.readyReplicas > 0
+              ? { en: 'the provisioner runs', zh: '制备器在运行' }
+              : { en: 'nothing of the provisioner is ready', zh: '制备器没有就绪的副本' },
+          ),
         ]
       : []),
     ...(claim.name.length > 63

@@ -340,6 +340,7 @@ export const en = {
     lookAgain: (ms: number) => `Look again in ${duration(ms).en}.`,
     suffering: (who: string) => `Suffering: ${who}`,
     evidence: 'Evidence',
+    proven: (says: string, by: string) => `${says} (${by})`,
     evidenceLine: (object: string, says: string) => `${object}: ${says}`,
     unread: (kind: string, why: string) => `${kind} could not be read (${why}): the finding would be sharper with them`,
     unreadShort: (kind: string, why: string) => `${kind} could not be read (${why})`,

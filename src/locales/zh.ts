@@ -315,6 +315,7 @@ export const zh: Locale = {
     lookAgain: (ms) => `请在 ${duration(ms).zh}后再次检查。`,
     suffering: (who) => `受影响者：${who}`,
     evidence: '证据',
+    proven: (says, by) => `${says}（${by}）`,
     evidenceLine: (object, says) => `${object}：${says}`,
     unread: (kind, why) => `无法读取 ${kind}（${why}）：如果能读取，这项发现会更准确`,
     unreadShort: (kind, why) => `无法读取 ${kind}（${why}）`,

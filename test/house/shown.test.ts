@@ -153,6 +153,32 @@ function leftEnglish(text: string, raw: string): readonly string[] {
   });
 }
 
+/** Of each room of the catalogue one, to be read by a person: `npx vitest run test/house/shown.test.ts -u` writes anew. */
+const read = [
+  'multi-attach-node-down',
+  'claim-held-by-finished-pod',
+  'control-plane-unhealthy',
+  'csi-controller-down',
+  'detach-failed',
+  'mount-failed-filesystem',
+  'claim-provisioning-failed',
+  'volume-released-in-use',
+];
+
+describe.each(read)('what a person has read of %s', (id) => {
+  it.each(languages)('is what is shown, in %s', async (language) => {
+    const [state] = statesOf(id);
+    if (!state) throw new Error(`no state of ${id}`);
+    const shown = shownOf(state.report, state.cluster, catalogue, language);
+    const first = shown.filter(
+      ({ where }, no) =>
+        !/EXECUTING|ATTENTION|incident answer/.test(where) && shown.findIndex((one) => one.where === where) === no,
+    );
+    const parts = first.map(({ where, texts }) => `==== ${where}\n${texts.join('\n')}`);
+    await expect(`${parts.join('\n')}\n`).toMatchFileSnapshot(`../data/shown/${id}.${language}.txt`);
+  });
+});
+
 describe('the larger states', () => {
   it('hold findings about many objects, with the longest names', () => {
     const many = faultIds().filter((id) =>

@@ -22,7 +22,7 @@ export function decisionModal(
   const writes = plan.writes.map((write, no): Mrkdwn => {
     const body = JSON.stringify(write.body);
     const shown = command(body, 1900, '') || `${code(body, 1800)}${printed}`;
-    return `${no + 1}. ${code(describeWrite(write), 700)}, uid ${code(write.uid ?? t.modal.isNew, 80)}\n${shown}`;
+    return `${no + 1}. ${t.list([code(describeWrite(write), 700), `uid ${code(write.uid ?? t.modal.isNew, 80)}`])}\n${shown}`;
   });
   const blocks: KnownBlock[] = [
     section(`*${esc(plan.title, 300)}*\n${t.modal.inCluster(code(plan.cluster, 300))}`),
