@@ -2,4 +2,4 @@
 export const notProvokable: Readonly<Record<string, string>> = {};
 
 /** Scenarios that are still being written; empty when the suite is whole. */
-export const notYet: readonly string[] = ['claim-filling-up', 'expand-claim'];
+export const notYet: readonly string[] = [];

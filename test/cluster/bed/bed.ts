@@ -25,6 +25,7 @@ import {
 } from './objects.ts';
 import { freePorts } from './ports.ts';
 import { type Command, Program } from './programs.ts';
+import { Fillings } from './usage.ts';
 
 /** One machine of a bed. */
 export interface MachineSpec {
@@ -117,6 +118,8 @@ export class Bed {
   readonly name: string;
   readonly options: BedOptions;
   readonly machines = new Map<string, Machine>();
+  /** How full the claims are; nothing unless a scenario says so. */
+  readonly usage = new Fillings(() => this.api);
   readonly #bin: string;
   readonly #programs = new Map<string, Program>();
   #detour = '';

@@ -18,7 +18,7 @@ export async function diagnoseAll(
   const now = () => bed.now() + laterMs;
   const settings = { kubeconfig: bed.credentials.kubeconfig('read'), home: undefined, allowedPlugins: [] };
   const reader = withInventory(
-    openOneReader(settings, undefined, { clock: { now }, onRaw: recording.onRaw }),
+    openOneReader(settings, undefined, { clock: { now }, onRaw: recording.onRaw, usage: bed.usage }),
     backendOf(bed, now),
   );
   const scope = { kind: 'Cluster' } as const;

@@ -100,6 +100,7 @@ export class House {
       contexts: [bed.name],
       clock: bed,
       backend,
+      usage: bed.usage,
     });
     const access = clusters.get(bed.name);
     if (!access) throw new Error(`no cluster ${bed.name}`);

@@ -55,6 +55,7 @@ const beyond: Readonly<Record<string, string>> = {
   'backend-unreachable': MOUNTS,
   'backend-volume-orphaned': 'its storage system is not shared with other clusters',
   'capacity-exhausted': 'its driver publishes no capacity',
+  'claim-filling-up': 'it has no resizer',
   'claim-held-by-pod-finalizer': 'its garbage collector does not follow Jobs',
   'claim-held-by-snapshot': SNAPSHOTS,
   'claim-protection-stalled': 'its controllers need no rights, so none can be taken from them',
