@@ -7,6 +7,7 @@ import { type Running, start, systemClock } from '../wire.ts';
 import { backendAccess, serveBackend } from './backend.ts';
 import { scenarios } from './cluster/scenarios/index.ts';
 import { type SimulatedCluster, startSimulatedCluster } from './cluster/start.ts';
+import { servePrometheus } from './prometheus.ts';
 import type { ClusterObject } from './slack/cluster-rows.ts';
 import { startPlaygroundSlack } from './slack/server.ts';
 
@@ -34,6 +35,8 @@ export async function startPlayground(config: Config, log: Log): Promise<Running
     opened.push(() => cluster.close());
     const backend = await serveBackend(cluster.backend);
     opened.push(() => backend.close());
+    const prometheus = await servePrometheus(cluster.cluster);
+    opened.push(() => prometheus.close());
     const kubeconfigs = await writeKubeconfigs(config.dataDir, cluster);
     const signingSecret = randomBytes(24).toString('hex');
     const botToken = `xoxb-${randomBytes(24).toString('hex')}`;
@@ -60,6 +63,7 @@ export async function startPlayground(config: Config, log: Log): Promise<Running
         host: '127.0.0.1',
         port: 0,
         slack: { botToken, signingSecret, appToken: undefined, apiUrl: slack.apiUrl, admin: undefined },
+        prometheusUrl: prometheus.url,
         kube: { config: kubeconfigs.read, context: undefined, actConfig: kubeconfigs.act, clusters: [] },
       },
       log,

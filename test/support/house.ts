@@ -14,6 +14,7 @@ import { readConfig } from '../../src/config.ts';
 import { backendAccess, serveBackend } from '../../src/playground/backend.ts';
 import { scenarios } from '../../src/playground/cluster/scenarios/index.ts';
 import { type SimulatedCluster, startSimulatedCluster } from '../../src/playground/cluster/start.ts';
+import { servePrometheus } from '../../src/playground/prometheus.ts';
 import type { Message } from '../../src/playground/slack/messages.ts';
 import { type PlaygroundSlack, startPlaygroundSlack } from '../../src/playground/slack/server.ts';
 import type { Log } from '../../src/ports.ts';
@@ -77,6 +78,8 @@ export async function startHouse(scenario: string, settings: Readonly<Record<str
   opened.push(() => cluster.close());
   const backend = await serveBackend(cluster.backend);
   opened.push(() => backend.close());
+  const prometheus = await servePrometheus(cluster.cluster);
+  opened.push(() => prometheus.close());
   const slack = await startPlaygroundSlack({
     host: '127.0.0.1',
     port: 0,
@@ -98,6 +101,7 @@ export async function startHouse(scenario: string, settings: Readonly<Record<str
     SLACK_API_URL: slack.apiUrl,
     DATA_DIR: join(dataDir, 'data'),
     KUBECONFIG: kubeconfigs.read,
+    PROMETHEUS_URL: prometheus.url,
     KUBECONFIG_ACT: kubeconfigs.act,
     HOST: '127.0.0.1',
     PORT: '0',

@@ -53,6 +53,7 @@ export type BackendCall =
   | 'CreateSnapshot'
   | 'CreateVolume'
   | 'DeleteVolume'
+  | 'ControllerExpandVolume'
   | 'ControllerPublishVolume'
   | 'ControllerUnpublishVolume';
 
@@ -82,6 +83,7 @@ export class Backend {
   readonly #volumes = new Map<string, BackendVolume>();
   readonly #snapshots = new Map<string, BackendSnapshot>();
   readonly #log: LoggedCall[] = [];
+  readonly #written = new Map<string, { readonly at: number; readonly bytes: number; readonly perHour: number }>();
   #failures: Failure[] = [];
   #serial = 0;
 
@@ -106,9 +108,23 @@ export class Backend {
   reset(): void {
     this.#volumes.clear();
     this.#snapshots.clear();
+    this.#written.clear();
     this.#log.length = 0;
     this.#failures = [];
     this.#serial = 0;
+  }
+
+  /** What a workload has written to a volume, and how much more each hour. */
+  write(handle: string, written: { readonly bytes: number; readonly perHour: number }): void {
+    this.#written.set(handle, { at: this.#clock.now(), ...written });
+  }
+
+  /** How much of a volume is written at a moment, in bytes; undefined where nobody counts. It never overflows. */
+  writtenAt(handle: string, at: number): number | undefined {
+    const written = this.#written.get(handle);
+    const size = this.#volumes.get(handle)?.sizeBytes;
+    if (written === undefined || size === undefined) return undefined;
+    return Math.min(size, Math.max(0, written.bytes + (written.perHour * (at - written.at)) / 3_600_000));
   }
 
   /** Makes a call fail for one handle (or all) until `heal` is called. */
@@ -208,6 +224,15 @@ export class Backend {
       if (node !== undefined)
         throw new BackendError('FailedPrecondition', `volume ${handle} is still attached to node ${node}`);
       this.#volumes.delete(handle);
+    });
+  }
+
+  /** ControllerExpandVolume: a volume is never made smaller. */
+  expand(handle: string, sizeBytes: number): void {
+    this.#call('ControllerExpandVolume', handle, '', () => {
+      const volume = this.#volumes.get(handle);
+      if (volume === undefined) throw new BackendError('NotFound', `volume ${handle} not found`);
+      this.#volumes.set(handle, { ...volume, sizeBytes: Math.max(volume.sizeBytes, sizeBytes) });
     });
   }
 

@@ -10,6 +10,7 @@ import { NodeLifecycle, PodGarbage } from './controllers/node-lifecycle.ts';
 import { PersistentVolumeController } from './controllers/persistent-volume.ts';
 import { ClaimProtection, VolumeProtection } from './controllers/protection.ts';
 import { ExternalProvisioner } from './controllers/provisioner.ts';
+import { ExternalResizer } from './controllers/resizer.ts';
 import { Scheduler } from './controllers/scheduler.ts';
 import { StatefulSetController } from './controllers/stateful-set.ts';
 import { Recorder } from './recorder.ts';
@@ -57,6 +58,7 @@ function freshControllers(): readonly Controller[] {
     new Scheduler(),
     new AttachDetach(),
     new ExternalAttacher(),
+    new ExternalResizer(),
     new ClaimProtection(),
     new VolumeProtection(),
     new GarbageCollector(),

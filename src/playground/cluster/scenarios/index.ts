@@ -1,3 +1,4 @@
+import { claimFillingUp } from './claim-filling-up.ts';
 import { claimTerminating } from './claim-terminating.ts';
 import { classOrZone } from './class-or-zone.ts';
 import type { Scenario } from './define.ts';
@@ -14,6 +15,7 @@ export const scenarios: readonly Scenario[] = [
   multiAttach,
   rolloutDeadlock,
   classOrZone,
+  claimFillingUp,
 ];
 
 /** Finds a scenario by its id. */

@@ -252,6 +252,7 @@ export class World {
             image: `registry.k8s.io/sig-storage/csi-provisioner:${settings.provisionerVersion}`,
           },
           { name: 'csi-attacher', image: 'registry.k8s.io/sig-storage/csi-attacher:v4.9.0' },
+          { name: 'csi-resizer', image: 'registry.k8s.io/sig-storage/csi-resizer:v1.14.0' },
           { name: 'disk-driver', image: 'registry.example.com/disk-csi:v2.1.0' },
         ],
       },
