@@ -1,5 +1,5 @@
 import { getCommand, nameOf, patchCommand, shellWord, waitByHand } from '../domain/claim.ts';
-import type { Cluster } from '../domain/cluster.ts';
+import { type Cluster, couldNotRead } from '../domain/cluster.ts';
 import { growsInodes, isSharedFileSystem, largerSizeOf, quotaReasons, whyNotExpandable } from '../domain/expansion.ts';
 import { defineFault, type Evidence, type FindingDraft, fact, type ManualStep } from '../domain/fault.ts';
 import type { Claim, Pod, Volume } from '../domain/objects.ts';
@@ -154,7 +154,11 @@ function obstaclesOf(
   to: string | undefined,
   cluster: Cluster,
 ): readonly Text[] {
-  const obstacles: Text[] = [...whyNotExpandable(claim, cluster)];
+  const unread = (['storageclasses', 'resourcequotas'] as const).filter((kind) => !cluster.isRead(kind));
+  const obstacles: Text[] = [
+    ...unread.map((kind) => couldNotRead(kind, cluster.whyUnread(kind))),
+    ...whyNotExpandable(claim, cluster),
+  ];
   const capacity = usage.bytes?.capacity;
   if (isSharedFileSystem(capacity, claim))
     obstacles.push({

@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { Transient } from '../../src/domain/errors.ts';
 import type { Report } from '../../src/domain/report.ts';
+import { verbatim } from '../../src/domain/text.ts';
 import { runCli } from '../support/cli.ts';
-import { absoluteTimes } from '../support/fixture.ts';
+import { absoluteTimes, usagesIn } from '../support/fixture.ts';
 import { startKubeServer, statusOf } from '../support/kube-server.ts';
 
 const { objects } = parse(readFileSync('test/cases/023-multi-attach-node-powered-off.yaml', 'utf8')) as {
@@ -99,5 +101,49 @@ describe('snapshot', () => {
     expect(written.files.get('dump.yaml')).toContain('kind: Snapshot');
     expect(missing.code).toBe(2);
     expect(missing.err).toMatch(/Node node-z does not exist\. Did you mean node\/node-a, or node\/node-b\?/);
+  });
+});
+
+describe('how full claims are', () => {
+  const filling = parse(readFileSync('test/faults/claim-filling-up/found.filling.yaml', 'utf8')) as {
+    readonly objects: readonly object[];
+  };
+  const raw = filling.objects.map((object) => absoluteTimes(object));
+  const served = [system, { ...system, metadata: { name: 'shop', uid: 'shop' } }, ...raw.slice(0, -1)];
+  const target = ['pvc/data', '-n', 'shop'];
+
+  it('is saved with the objects, so that the files say what the cluster said', async () => {
+    const server = await startKubeServer({ objects: served });
+    const source = { read: async () => ({ claims: usagesIn(raw), requests: 1, bytes: 0 }) };
+    try {
+      const live = await runCli(['diagnose', ...target], server, undefined, source);
+      expect(live.out).toMatch(/Claim shop\/data has 10% free; at the pace of the last 6 h it is full in 10 h/);
+      const { out } = await runCli(['snapshot', ...target], server, undefined, source);
+      const saved = await runCli(['diagnose', ...target, '--snapshot', save(out)]);
+      expect(saved.out).toContain('Claim shop/data has 10% free; at the pace of the last 6 h');
+      expect(saved.out).toContain('expand-claim');
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('that cannot be read is a note, and changes nothing else', async () => {
+    const server = await startKubeServer({ objects: served });
+    const broken = { read: () => Promise.reject(new Transient(verbatim('no answer'))) };
+    try {
+      const without = await runCli(['diagnose', ...target], server);
+      const { code, out, err } = await runCli(['diagnose', ...target], server, undefined, broken);
+      expect(err).toBe('note: usage was not read: no answer\n');
+      expect([code, out.split('\n')[0]]).toEqual([without.code, without.out.split('\n')[0]]);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('that is written wrong is refused with its place', async () => {
+    const wrong = 'apiVersion: k8s-storage-bot.dev/v1\nkind: ClaimUsage\nmetadata: {namespace: a, name: b}\nspec: {}\n';
+    const { code, err } = await runCli(['diagnose', '--snapshot', save(wrong)]);
+    expect(code).toBe(2);
+    expect(err).toMatch(/all\.yaml:1: the ClaimUsage document is wrong at spec\.measuredAt/);
   });
 });

@@ -5,6 +5,7 @@ import { KubeClient } from '../../src/kube/client.ts';
 import { readFiles } from '../../src/kube/files.ts';
 import { createReader } from '../../src/kube/reader.ts';
 import { toPng, toSvg } from '../../src/picture/draw.ts';
+import type { UsageSource } from '../../src/ports.ts';
 import { remediations } from '../../src/remediations/index.ts';
 import type { KubeServer } from './kube-server.ts';
 
@@ -22,6 +23,7 @@ export async function runCli(
   args: readonly string[],
   server?: KubeServer,
   now = Date.parse('2026-11-30T12:00:00Z'),
+  usage?: UsageSource,
 ): Promise<Ran> {
   let out = '';
   let err = '';
@@ -40,7 +42,7 @@ export async function runCli(
     openReader: (_context, onRaw) => {
       if (!server) return Promise.reject(new Error('no cluster here'));
       return Promise.resolve(
-        createReader(new KubeClient(server.config), { now: () => now, ...(onRaw ? { onRaw } : {}) }),
+        createReader(new KubeClient(server.config), { now: () => now, usage, ...(onRaw ? { onRaw } : {}) }),
       );
     },
     openStore: () => Promise.reject(new Error('no database here')),
