@@ -9,7 +9,7 @@ import type { Finding } from '../../src/domain/report.ts';
 import { reportIn } from '../../src/domain/spoken.ts';
 import { languages } from '../../src/domain/text.ts';
 import { clusterOf, loadRemediationFixtures } from '../remediations/fixtures.ts';
-import { faultsOfText, textsOf, wrongWords } from '../support/chinese.ts';
+import { faultsOfProse, faultsOfText, textsOf, wrongWords } from '../support/chinese.ts';
 import { type KnownState, knownStates } from '../support/findings.ts';
 import { faultIds, loadCatalogue, toCluster } from '../support/fixture.ts';
 
@@ -131,6 +131,21 @@ describe('the words that belong to no fault', () => {
     const words = [asides, Object.values(proofs), planStates.map(describeState), commands.map(({ does }) => does)];
     expect([...new Set(faultsOf(words))]).toEqual([]);
   });
+});
+
+it('is good Chinese in the source as well, whether a test has heard it or not', () => {
+  const written = /\bzh(?:: (?=['"])|(?=`))(['"`])((?:(?!\1)[^\\]|\\.)*)\1/g;
+  const faults = globSync('{src,handlers,jobs}/**/*.ts').flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(written)].flatMap(([, , text = '']) =>
+      text
+        .replaceAll(/\\`[^`]*\\`/g, 'Code')
+        .replaceAll(/“[^”\p{Script=Han}]*”/gu, '“”')
+        .replaceAll('\\n', '\n')
+        .split(/\$\{(?:[^{}]|\{[^{}]*\})*\}/)
+        .flatMap((part) => faultsOfProse(part).map((fault) => `${file}: ${fault} in “${part}”`)),
+    ),
+  );
+  expect(faults).toEqual([]);
 });
 
 it('no sentence of our own is passed off as a quotation', () => {
