@@ -73,6 +73,8 @@ describe('a check that crashes', () => {
     ({ fault }) => {
       const crashing: Fault = {
         ...fault,
+        // Whatever it waits for: it is asked.
+        onlyWith: () => true,
         // biome-ignore lint/correctness/useYield: it crashes before it yields
         *detect() {
           throw new TypeError('a bug');
