@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Config } from '../config.ts';
 import type { Log } from '../ports.ts';
 import { type Running, start, systemClock } from '../wire.ts';
+import { createAlertSender } from './alerts.ts';
 import { backendAccess, serveBackend } from './backend.ts';
 import { scenarios } from './cluster/scenarios/index.ts';
 import { type SimulatedCluster, startSimulatedCluster } from './cluster/start.ts';
@@ -12,6 +13,9 @@ import type { ClusterObject } from './slack/cluster-rows.ts';
 import { startPlaygroundSlack } from './slack/server.ts';
 
 const SEED = 20_261_130;
+/** The channel that the page opens with. */
+const INCIDENTS = 'C0INCIDENTS';
+const SEND_MS = 10_000;
 
 /**
  * The playground: a simulated cluster with live controllers, a page that behaves like Slack, and between them the bot as
@@ -40,6 +44,16 @@ export async function startPlayground(config: Config, log: Log): Promise<Running
     const kubeconfigs = await writeKubeconfigs(config.dataDir, cluster);
     const signingSecret = randomBytes(24).toString('hex');
     const botToken = `xoxb-${randomBytes(24).toString('hex')}`;
+    const alertToken = randomBytes(24).toString('hex');
+    let botAddress = '';
+    const panel = panelOf(cluster);
+    const alerts = createAlertSender({
+      cluster: panel,
+      clock: systemClock,
+      log,
+      send: (body) => sendAlerts(botAddress, alertToken, body),
+    });
+    opened.push(() => Promise.resolve(alerts.close()));
     const slack = await startPlaygroundSlack({
       host: config.host,
       port: config.port,
@@ -48,11 +62,15 @@ export async function startPlayground(config: Config, log: Log): Promise<Running
       clock: systemClock,
       ids: randomUUID,
       log,
-      cluster: panelOf(cluster),
+      cluster: panel,
+      alerts,
       scenarios: {
         list: () => scenarios,
         current: () => cluster.scenario.id,
-        load: async (id) => cluster.loadScenario(id),
+        load: async (id) => {
+          alerts.forget();
+          cluster.loadScenario(id);
+        },
       },
     });
     opened.push(() => slack.close());
@@ -64,18 +82,34 @@ export async function startPlayground(config: Config, log: Log): Promise<Running
         port: 0,
         slack: { botToken, signingSecret, appToken: undefined, apiUrl: slack.apiUrl, admin: undefined },
         prometheusUrl: prometheus.url,
+        // People begin here, by a command or by the panel's alerts; the bot's own look would be before them.
+        scanIntervalMs: 0,
+        alerts: { ...config.alerts, channel: INCIDENTS, token: alertToken },
         kube: { config: kubeconfigs.read, context: undefined, actConfig: kubeconfigs.act, clusters: [] },
       },
       log,
       { backend: backendAccess(backend.url) },
     );
     opened.push(() => bot.close());
+    botAddress = bot.address;
     slack.setBotUrl(`${bot.address}/slack/events`);
     return { address: slack.url, failed: bot.failed, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** As Alertmanager sends them: through the same door, with the same token. */
+async function sendAlerts(address: string, token: string, body: unknown): Promise<void> {
+  const answer = await fetch(`${address}/alerts/alertmanager`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(SEND_MS),
+  });
+  await answer.body?.cancel();
+  if (answer.status !== 202) throw new Error(`the bot answered the alerts with ${answer.status}`);
 }
 
 /** `DATA_DIR/playground/kubeconfig` is for people: kubectl and the command line work with the same cluster. */

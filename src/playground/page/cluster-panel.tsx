@@ -15,9 +15,12 @@ const titles: Readonly<Record<string, string>> = {
 export function ClusterPanel({
   rows,
   close,
+  fireAlerts,
 }: {
   readonly rows: readonly ClusterRow[];
   readonly close: () => void;
+  /** Sends the alerts of what is wrong now; what recovers ends its alert by itself. */
+  readonly fireAlerts?: () => void;
 }): ReactElement {
   // What was there when the panel opened has not just changed.
   const [first] = useState(() => new Set(rows.map(contentOf)));
@@ -26,6 +29,16 @@ export function ClusterPanel({
       <header>
         <Icon name="cluster" />
         <h2>Cluster</h2>
+        {fireAlerts !== undefined && (
+          <button
+            type="button"
+            className="button"
+            title="Sends what Alertmanager would; alerts end by themselves when the cluster recovers"
+            onClick={fireAlerts}
+          >
+            Fire alerts
+          </button>
+        )}
         <button type="button" className="icon-button" aria-label="Hide panel" onClick={close}>
           <Icon name="close" />
         </button>

@@ -1,4 +1,4 @@
-import type { ReactElement } from 'react';
+import { type ReactElement, useState } from 'react';
 import type { Person } from '../slack/people.ts';
 import type { ScreenMessage } from '../slack/screen.ts';
 import { Avatar } from './avatar.tsx';
@@ -67,15 +67,7 @@ export function Message(props: MessageProps): ReactElement {
         )}
         {message.edited && <span className="quiet edited"> (edited)</span>}
         {message.files.map((file) => (
-          <a className="file" key={file.id} href={`/files/${file.id}`} download={file.name}>
-            <Icon name="file" size={22} />
-            <span>
-              <strong>{file.title}</strong>
-              <small>
-                {file.name} · {Math.ceil(file.size / 1024)} KB
-              </small>
-            </span>
-          </a>
+          <FileCard key={file.id} file={file} />
         ))}
         {replies.length > 0 && openThread !== undefined && (
           <button type="button" className="replies" onClick={openThread}>
@@ -110,6 +102,48 @@ export function Message(props: MessageProps): ReactElement {
         </div>
       )}
     </article>
+  );
+}
+
+/** A shared file; the text of a Markdown file can be read in place. */
+function FileCard({ file }: { readonly file: ScreenMessage['files'][number] }): ReactElement {
+  const [text, setText] = useState<string | undefined>(undefined);
+  const [isOpen, setOpen] = useState(false);
+  const address = `/files/${file.id}`;
+
+  async function toggle(): Promise<void> {
+    setOpen(!isOpen);
+    if (text !== undefined) return;
+    try {
+      setText(await (await fetch(address)).text());
+    } catch {
+      setText('The file could not be read.');
+    }
+  }
+
+  return (
+    <>
+      <a className="file" href={address} download={file.name}>
+        <Icon name="file" size={22} />
+        <span>
+          <strong>{file.title}</strong>
+          <small>
+            {file.name} · {Math.ceil(file.size / 1024)} KB
+          </small>
+        </span>
+      </a>
+      {file.name.endsWith('.md') && (
+        <button type="button" className="button" aria-expanded={isOpen} onClick={() => void toggle()}>
+          {isOpen ? 'Hide' : 'Read'} {file.title}
+        </button>
+      )}
+      {isOpen && text !== undefined && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scroll container without focusable parts could not be scrolled
+        <pre className="file-text" tabIndex={0}>
+          {text}
+        </pre>
+      )}
+    </>
   );
 }
 

@@ -107,6 +107,11 @@ function WorkspacePage({
     if (!outcome.ok) setNotice(outcome.problem ?? '');
   }
 
+  async function fireAlerts(): Promise<void> {
+    const outcome = await act('alerts', {});
+    if (!outcome.ok) setNotice(outcome.problem ?? '');
+  }
+
   function openChannel(id: string): void {
     setOpen({ channel: id, thread: undefined });
     setMenuOpen(false);
@@ -207,7 +212,12 @@ function WorkspacePage({
                     onClick={() => setDrafts({ ...drafts, [channel.id]: `${screen.app.command} diagnose` })}
                   >
                     Start with <code>{screen.app.command} diagnose</code>
-                  </button>
+                  </button>{' '}
+                  {screen.canAlert && (
+                    <button type="button" className="button" onClick={() => void fireAlerts()}>
+                      Let the alerts fire
+                    </button>
+                  )}
                 </section>
               }
             />
@@ -223,7 +233,13 @@ function WorkspacePage({
             complain={setNotice}
           />
         )}
-        {isClusterOpen && <ClusterPanel rows={screen.cluster} close={() => setClusterOpen(false)} />}
+        {isClusterOpen && (
+          <ClusterPanel
+            rows={screen.cluster}
+            close={() => setClusterOpen(false)}
+            {...(screen.canAlert ? { fireAlerts: () => void fireAlerts() } : {})}
+          />
+        )}
         {screen.modal !== null && (
           <Modal key={`${person.id}/${screen.modal.id}`} user={person.id} shown={screen.modal} />
         )}

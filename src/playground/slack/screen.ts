@@ -44,6 +44,8 @@ export type Screen = {
   readonly modal: ScreenView | null;
   readonly home: ScreenView | null;
   readonly cluster: readonly ClusterRow[];
+  /** Whether the page can send alerts. */
+  readonly canAlert: boolean;
 };
 
 /** What the page hears while it is open; each is one server-sent event of that name. */
@@ -60,7 +62,7 @@ export type ScreenEvent =
 export function drawScreen(
   user: string,
   workspace: Workspace,
-  rest: Pick<Screen, 'scenarios' | 'scenario' | 'cluster'>,
+  rest: Pick<Screen, 'scenarios' | 'scenario' | 'cluster' | 'canAlert'>,
 ): Screen {
   const own = channels.filter((channel) => channel.members.includes(user));
   return {

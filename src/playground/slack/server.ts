@@ -32,6 +32,8 @@ export type PlaygroundSlackOptions = Outside & {
     snapshot(): Promise<readonly ClusterObject[]>;
     subscribe(listener: () => void): () => void;
   };
+  /** Sends the alerts of what is wrong in the cluster now; how many. Absent: the page offers none. */
+  readonly alerts?: { fire(): Promise<number> };
   readonly scenarios: {
     list(): readonly Scenario[];
     current(): string;
@@ -199,7 +201,7 @@ function servePage(response: ServerResponse, path: string, site: Site): void {
     sendJson(response, 404, { ok: false, error: 'not_found' });
     return;
   }
-  const image = imageTypeOf(upload.bytes);
+  const image = imageTypeOf(upload.bytes) ?? (/\.md$/.test(upload.name) ? 'text/plain; charset=utf-8' : undefined);
   response.writeHead(200, {
     ...safety,
     'content-type': image ?? 'application/octet-stream',
@@ -318,10 +320,23 @@ async function actOnPage(name: string, body: unknown, site: Site): Promise<Outco
       const given = opened.parse(body);
       return actsOf(given.user, workspace)?.openHome(given.tab);
     }
+    case 'alerts':
+      return fireAlerts(site);
     case 'scenario':
       return loadScenario(loaded.parse(body).id, site);
     default:
       return undefined;
+  }
+}
+
+async function fireAlerts({ options }: Site): Promise<Outcome> {
+  if (options.alerts === undefined) return { ok: false, problem: 'There is no sender of alerts here.' };
+  try {
+    const sent = await options.alerts.fire();
+    return sent > 0 ? { ok: true } : { ok: false, problem: 'Nothing is wrong, so no alert fires.' };
+  } catch (error) {
+    options.log.warn('alerts could not be sent', { error });
+    return { ok: false, problem: 'The bot did not take the alerts; the log says why.' };
   }
 }
 
@@ -358,6 +373,7 @@ function streamEvents(response: ServerResponse, url: URL, site: Site): void {
     scenarios: options.scenarios.list(),
     scenario: options.scenarios.current(),
     cluster: site.rows(),
+    canAlert: options.alerts !== undefined,
   };
   viewer.send({ kind: 'screen', data: drawScreen(person.id, workspace, rest) });
 }
