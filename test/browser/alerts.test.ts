@@ -7,7 +7,7 @@ import { type BotProcess, startBot } from '../support/processes.ts';
 
 /**
  * The article's alerts as a newcomer to the playground fires them: a thread that is diagnosed already, its repair by two
- * people, recovery, and the post-mortem, in headless Chromium.
+ * people, and the end of the alerts as their objects recover, in headless Chromium.
  */
 const flags = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking', '--disable-sync'];
 const PATIENCE_MS = 60_000;
@@ -100,51 +100,5 @@ describe('the alerts of the article', () => {
 
   it('end by themselves as their objects recover', async () => {
     await expect.poll(async () => head().innerText(), { timeout: RECOVERY_MS }).toMatch(/KubePodNotReady[^;·]*, over/);
-  });
-});
-
-describe('the alerts of a dead node under a Deployment', () => {
-  beforeAll(open);
-  afterAll(close);
-
-  it('become a thread that is repaired and says resolved on its first message', async () => {
-    await page.getByRole('combobox', { name: 'Scenario' }).selectOption('multi-attach');
-    await page.getByRole('button', { name: 'Fire alerts' }).click();
-    await page.getByRole('button', { name: /\d+ replies/ }).click();
-    await act('Sam');
-    await approveWithProof();
-    await act('Lin');
-    await approveWithProof();
-    await expect.poll(async () => head().innerText(), { timeout: RECOVERY_MS }).toMatch(/Resolved/);
-  });
-
-  it('are looked back at in one file, which can be read in the thread', async () => {
-    await head()
-      .getByRole('button', { name: /Write what happened|Postmortem/ })
-      .click();
-    const file = message(/Post-mortem of/);
-    await file.getByRole('button', { name: /^Read / }).click();
-    const text = file.locator('pre');
-    await expect.poll(() => text.innerText(), { timeout: PATIENCE_MS }).toMatch(/# Post-mortem `inc-/);
-    const told = await text.innerText();
-    expect(told).toMatch(/All times are in `Asia\/Singapore`/);
-    expect(told).toMatch(/Alert `Kube\w+` about `[^`]+` fires[\s\S]*\*\*The incident was resolved\*\*/);
-    expect(told.match(/Approved by/g)).toHaveLength(2);
-    expect(told).toMatch(/Requested by:\*\* nobody/);
-    expect(told).toMatch(/Write 1: `patch nodes n1`[^\n]*, done/);
-    const shot = process.env['SCREENSHOT_LOOKING_BACK'];
-    if (shot) await page.screenshot({ path: shot });
-  });
-
-  it('leave nothing open on the Home tab of whoever opens it', async () => {
-    await page
-      .getByRole('button', { name: /k8s-storage/ })
-      .first()
-      .click();
-    const home = page.getByRole('tabpanel', { name: 'Home' });
-    await home.getByText(/Waiting for you/).waitFor();
-    await home.getByText(/ended within the last week/).waitFor();
-    const shot = process.env['SCREENSHOT_HOME'];
-    if (shot) await page.screenshot({ path: shot });
   });
 });
