@@ -22,8 +22,8 @@ type Noise = Pick<
 
 /** So long after a message of a channel the next one may go, in milliseconds; Slack takes about one a second. */
 const GAP_MS = { post: 1000, update: 1200 } as const;
-/** Whoever took a turn and was killed keeps the channel for so long. */
-const TURN_MS = 10_000;
+/** Whoever took a turn and was killed keeps the channel for so long: longer than a call to Slack may take. */
+const TURN_MS = 15_000;
 
 /** More new incidents than this within a minute are told of in one list. */
 const RUSH_MORE_THAN = 10;
