@@ -5,9 +5,10 @@ import type { Claim } from '../domain/objects.ts';
 import { defineRemediation } from '../domain/remediation.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { en, type Text, zh } from '../domain/text.ts';
-import { patchObject, type Write } from '../domain/write.ts';
+import type { Write } from '../domain/write.ts';
 import { sameAsPlanned } from './rules/identity.ts';
 import { canonicalQuantity, exactBytes } from './rules/quantity.ts';
+import { requestSize } from './rules/resize.ts';
 import { unreadReasons } from './rules/unread.ts';
 
 const params = z.object({
@@ -25,7 +26,6 @@ const needs: readonly ResourceName[] = [
   'storageclasses',
   'resourcequotas',
 ];
-const REQUEST = '/spec/resources/requests/storage';
 
 /**
  * Raises what a bound claim asks for; driver and kubelet enlarge volume and file system. The API server's admission asks
@@ -62,16 +62,7 @@ export const expandClaim = defineRemediation({
   scope: ({ namespace, name }) => ({ kind: 'PersistentVolumeClaim', namespace, name }),
 
   plan(target, cluster): readonly Write[] {
-    const claim = getClaim(target, cluster);
-    return [
-      patchObject(
-        { resource: 'persistentvolumeclaims', namespace: claim.namespace, name: claim.name, uid: claim.uid },
-        [
-          { op: 'test', path: REQUEST, value: claim.requested ?? null },
-          { op: 'replace', path: REQUEST, value: canonicalQuantity(target.to) ?? target.to },
-        ],
-      ),
-    ];
+    return [requestSize(getClaim(target, cluster), target.to)];
   },
 
   preflight(target, cluster): readonly Text[] {

@@ -6,10 +6,11 @@ import { defineRemediation } from '../domain/remediation.ts';
 import { isOfResize } from '../domain/resize.ts';
 import type { ResourceName } from '../domain/resources.ts';
 import { en, type Text, zh } from '../domain/text.ts';
-import { patchObject, type Write } from '../domain/write.ts';
+import type { Write } from '../domain/write.ts';
 import { sameAsPlanned } from './rules/identity.ts';
 import { canonicalQuantity, exactBytes } from './rules/quantity.ts';
 import { phaseInWords } from './rules/reasons.ts';
+import { requestSize } from './rules/resize.ts';
 import { unreadReasons } from './rules/unread.ts';
 
 const params = z.object({
@@ -22,7 +23,6 @@ const params = z.object({
 type Params = z.infer<typeof params>;
 
 const needs: readonly ResourceName[] = ['persistentvolumeclaims'];
-const REQUEST = '/spec/resources/requests/storage';
 
 /**
  * Takes back a part of a request that the backend can never fulfil. Kubernetes allows that since 1.32
@@ -54,16 +54,7 @@ export const lowerResizeRequest = defineRemediation({
   scope: ({ namespace, name }) => ({ kind: 'PersistentVolumeClaim', namespace, name }),
 
   plan(target, cluster): readonly Write[] {
-    const claim = getClaim(target, cluster);
-    return [
-      patchObject(
-        { resource: 'persistentvolumeclaims', namespace: claim.namespace, name: claim.name, uid: claim.uid },
-        [
-          { op: 'test', path: REQUEST, value: claim.requested ?? null },
-          { op: 'replace', path: REQUEST, value: canonicalQuantity(target.to) ?? target.to },
-        ],
-      ),
-    ];
+    return [requestSize(getClaim(target, cluster), target.to)];
   },
 
   preflight(target, cluster): readonly Text[] {

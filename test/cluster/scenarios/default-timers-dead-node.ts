@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
 import { minutes, seconds } from '../../../src/domain/time.ts';
 import { findingsOf } from '../bed/diagnosis.ts';
-import { claim, deployment, isReady, namespace, pod, prefers, textAt } from '../bed/objects.ts';
+import { isReady, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
-import { untilReplaced } from '../bed/stories.ts';
+import { startWeb, untilReplaced } from '../bed/stories.ts';
 
 export const defaultTimersDeadNode = defineScenario({
   id: 'default-timers-dead-node',
@@ -20,15 +20,7 @@ export const defaultTimersDeadNode = defineScenario({
   ],
 
   async provoke(bed) {
-    await bed.apply(
-      namespace('shop'),
-      claim('shop/data'),
-      deployment('shop/web', { claims: ['data'], spec: { affinity: prefers('n1') } }),
-      claim('shop/other'),
-      pod('shop/beside', { claims: ['other'], on: 'n2' }),
-    );
-    const old = await bed.untilPod('the pod of web to be Ready on n1', 'shop', 'web', isReady);
-    await bed.untilReady('pod shop/beside');
+    const { old } = await startWeb(bed);
     await bed.machine('n1').powerOff();
     const began = performance.now();
     await bed.untilNotReady('n1');

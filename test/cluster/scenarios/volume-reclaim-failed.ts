@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
-import { claim, type KubeObject, namespace, pod, textAt } from '../bed/objects.ts';
+import { claim, type KubeObject, pod, textAt } from '../bed/objects.ts';
 import { defineScenario } from '../bed/scenario.ts';
+import { startPair } from '../bed/stories.ts';
 
 export const volumeReclaimFailed = defineScenario({
   id: 'volume-reclaim-failed',
@@ -10,17 +11,8 @@ export const volumeReclaimFailed = defineScenario({
   repairs: [{ remediation: 'set-reclaim-policy-retain' }],
 
   async provoke(bed) {
-    await bed.apply(
-      namespace('shop'),
-      claim('shop/data'),
-      pod('shop/one', { claims: ['data'] }),
-      // Its volume is in use, and its policy Delete harms nobody.
-      claim('shop/other'),
-      pod('shop/beside', { claims: ['other'] }),
-    );
-    await bed.untilReady('pod shop/one');
-    await bed.untilReady('pod shop/beside');
-    const volume = await bed.untilVolumeOf('shop/data');
+    // The bystander's volume is in use, and its policy Delete harms nobody.
+    const volume = await startPair(bed);
     await bed.disks.fail({ rpc: 'DeleteVolume', code: 'Internal', message: 'volume still has dependent snapshots' });
     await bed.api.delete('pod shop/one');
     await bed.api.delete('pvc shop/data');
