@@ -1,86 +1,28 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Cluster } from '../../src/domain/cluster.ts';
 import { openOneReader } from '../../src/kube/clusters.ts';
-import { type BotProcess, runCli, startBot } from '../support/processes.ts';
+import { runCli } from '../support/processes.ts';
+import { PATIENCE_MS, type Visit, visitPlayground } from './visit.ts';
 
 /**
  * The playground as a newcomer meets it: the page, the incident it opens with, and its repair by three people, in
  * headless Chromium. Everything runs on loopback; the same process is `npm start`.
  */
-const flags = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-const PATIENCE_MS = 60_000;
-
-let dataDir: string;
-let bot: BotProcess;
-let browser: Browser;
+let visit: Visit;
 let page: Page;
-const pageErrors: string[] = [];
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'playground-'));
-  bot = await startBot({ DATA_DIR: dataDir, SETTLE: '2s' });
-  browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: flags });
-  page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-  page.setDefaultTimeout(PATIENCE_MS);
-  page.on('pageerror', (error) => pageErrors.push(error.message));
-  page.on('request', (request) => {
-    if (!request.url().startsWith(bot.address) && !request.url().startsWith('data:'))
-      pageErrors.push(`asked for ${request.url()}`);
-  });
-  await page.goto(bot.address);
+  visit = await visitPlayground();
+  page = visit.page;
 });
 
-afterAll(async () => {
-  await browser?.close();
-  await bot?.stop();
-  await rm(dataDir, { recursive: true, force: true });
-});
-
-function thread(): Locator {
-  return page.getByRole('complementary', { name: 'Thread' });
-}
-
-async function act(person: string): Promise<void> {
-  const choice = page.getByRole('combobox', { name: 'Acting as' });
-  const label = await choice.getByRole('option', { name: new RegExp(`^${person}`) }).textContent();
-  await choice.selectOption({ label: label ?? person });
-}
-
-/** The message of the thread that says this. */
-function message(text: RegExp): Locator {
-  return thread().getByRole('article').filter({ hasText: text });
-}
-
-/** Votes by the form that the plan's Approve button opens. */
-async function approveWithProof(finding: Locator): Promise<void> {
-  await finding
-    .getByRole('button', { name: /Approve/ })
-    .first()
-    .click();
-  const form = page.getByRole('dialog');
-  await form
-    .getByRole('textbox', { name: /machine is off/ })
-    .fill('The cloud console says instance i-n1 is terminated since 08:12.');
-  await form.getByRole('textbox', { name: /why|reason/i }).fill('The shop is down and n1 will not come back.');
-  await form.getByRole('button', { name: /^Approve$/ }).click();
-  await form.waitFor({ state: 'hidden' });
-}
+afterAll(() => visit?.close());
 
 /** What the API server holds now, read as the command line would read it. */
 async function cluster(): Promise<Cluster> {
-  const settings = { kubeconfig: join(dataDir, 'playground', 'kubeconfig'), home: undefined, allowedPlugins: [] };
+  const settings = { kubeconfig: join(visit.dataDir, 'playground', 'kubeconfig'), home: undefined, allowedPlugins: [] };
   const reader = openOneReader(settings, undefined, { clock: { now: () => Date.now() }, onRaw: undefined });
   const needs = ['pods', 'persistentvolumeclaims', 'persistentvolumes', 'volumeattachments', 'nodes'] as const;
   return (await reader.read({ scope: { kind: 'Cluster' }, needs }, AbortSignal.timeout(10_000))).cluster;
@@ -91,7 +33,7 @@ describe('the incident of the playground', () => {
     await page.getByRole('textbox', { name: 'Message #incidents' }).fill('/k8s-storage diagnose');
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByRole('button', { name: /\d+ replies/ }).click();
-    const head = thread().getByRole('article').first();
+    const head = visit.thread().getByRole('article').first();
     await head
       .getByText(/Node n1 has been down/)
       .first()
@@ -100,18 +42,21 @@ describe('the incident of the playground', () => {
     const cause = text.indexOf('Node n1 has been down');
     for (const other of ['ci/ci-cache', 'vol-3f9c1a70', 'vol-77b0e2d4', 'vol-c85d4e19'])
       expect(text.indexOf(other), other).toBeGreaterThan(cause);
-    await message(/What follows from it/)
+    await visit
+      .message(/What follows from it/)
       .first()
       .waitFor();
     expect(
-      await message(/Node n1 has been down.*\n/)
+      await visit
+        .message(/Node n1 has been down.*\n/)
         .nth(1)
         .innerText(),
     ).toMatch(/data-db-0[\s\S]*data-db-1/);
   });
 
   it('refuses the approval of the one who asked, before any form', async () => {
-    await message(/Repair: Taint n1 out of service/)
+    await visit
+      .message(/Repair: Taint n1 out of service/)
       .getByRole('button', { name: /Approve/ })
       .first()
       .click();
@@ -123,8 +68,9 @@ describe('the incident of the playground', () => {
   });
 
   it('shows what a form lacks under its input', async () => {
-    await act('Sam');
-    await message(/Repair: Taint n1 out of service/)
+    await visit.act('Sam');
+    await visit
+      .message(/Repair: Taint n1 out of service/)
       .getByRole('button', { name: /Approve/ })
       .first()
       .click();
@@ -140,7 +86,7 @@ describe('the incident of the playground', () => {
 
   it('keeps the volumes of both deleted claims, on the word of one person each', async () => {
     for (const claim of ['data-db-0', 'data-db-1']) {
-      const finding = message(new RegExp(`Claim shop/${claim} was deleted.*\\n`)).last();
+      const finding = visit.message(new RegExp(`Claim shop/${claim} was deleted.*\\n`)).last();
       await finding
         .getByRole('button', { name: /Approve/ })
         .first()
@@ -152,13 +98,15 @@ describe('the incident of the playground', () => {
   });
 
   it('is repaired when two others have approved with proof', async () => {
-    await approveWithProof(message(/Repair: Taint n1 out of service/));
-    await message(/1 of 2 approvals/)
+    await visit.approveWithProof(visit.message(/Repair: Taint n1 out of service/));
+    await visit
+      .message(/1 of 2 approvals/)
       .first()
       .waitFor();
-    await act('Lin');
-    await approveWithProof(message(/Repair: Taint n1 out of service/));
-    await message(/“Taint n1 out of service” is done and verified/)
+    await visit.act('Lin');
+    await visit.approveWithProof(visit.message(/Repair: Taint n1 out of service/));
+    await visit
+      .message(/“Taint n1 out of service” is done and verified/)
       .first()
       .waitFor();
   });
@@ -174,23 +122,23 @@ describe('the incident of the playground', () => {
   });
 
   it('says which volumes hold the old data and how to bind them again', async () => {
-    const text = await thread().innerText();
+    const text = await visit.thread().innerText();
     expect(text).toMatch(/claimRef/);
     expect(text).toMatch(/replicas[= ]*0/);
   });
 
   it('leaves an audit trail that verifies, with the votes’ proofs in it', async () => {
-    const verified = await runCli(['audit', 'verify'], { DATA_DIR: dataDir });
+    const verified = await runCli(['audit', 'verify'], { DATA_DIR: visit.dataDir });
     expect(verified.output.trim().split('\n').at(-1)).toMatch(/^ok: \d+ events, head [0-9a-f]{64}$/);
     expect(verified.code).toBe(0);
-    const exported = await runCli(['audit', 'export'], { DATA_DIR: dataDir });
+    const exported = await runCli(['audit', 'export'], { DATA_DIR: visit.dataDir });
     expect(exported.output).toContain('instance i-n1 is terminated');
   });
 
   it('looks as the README shows it, and asks for nothing outside', async () => {
     const shot = process.env['SCREENSHOT'];
     if (shot) await page.screenshot({ path: shot });
-    expect(pageErrors).toEqual([]);
+    expect(visit.errors).toEqual([]);
   });
 });
 
