@@ -1,15 +1,14 @@
 import { quorumOf } from './domain/approval.ts';
-import type { Incident } from './domain/incident.ts';
-import { isOver } from './domain/incident.ts';
+import { causeKey, type Incident, isOver, isWorthAThread } from './domain/incident.ts';
 import { code, prose } from './domain/markdown.ts';
 import {
   describeState,
+  describeStepState,
   isTerminal,
   type Plan,
   type PlanState,
   planStates,
   type Step,
-  type StepState,
 } from './domain/plan.ts';
 import type { AlertHistory, DiagnosisHistory, IncidentFacts, Move } from './domain/postmortem.ts';
 import { describeRef, type Ref, refKey } from './domain/ref.ts';
@@ -18,6 +17,7 @@ import { type Finding, isTrouble, type Report } from './domain/report.ts';
 import { scopeInWords } from './domain/scope.ts';
 import { count, en, type Language, plural, sentences, type Text, textIn, verbatim, zh } from './domain/text.ts';
 import { isTimeZone, localTime } from './domain/time-zone.ts';
+import { describeWrite } from './domain/write.ts';
 
 /** How a post-mortem is written. */
 export interface PostmortemOptions {
@@ -169,8 +169,8 @@ function causesIn(facts: IncidentFacts): readonly CauseSeen[] {
   for (const { at, lastAt, report } of historyOf(facts)) {
     const here = new Set<string>();
     for (const finding of report.findings) {
-      if (finding.causedBy !== null || !(isTrouble(finding) || finding.verdict === 'progress')) continue;
-      const key = `${finding.fault}\n${finding.subject.uid ?? refKey(finding.subject)}`;
+      if (finding.causedBy !== null || !isWorthAThread(finding)) continue;
+      const key = causeKey(finding);
       here.add(key);
       const known = seen.get(key);
       if (known) {
@@ -340,7 +340,7 @@ function impact(facts: IncidentFacts, w: Writer): readonly string[] {
   const objects = new Map<string, Sufferer>();
   for (const { at, lastAt, report } of historyOf(facts)) {
     const here = new Set<string>();
-    for (const ref of report.findings.filter(isImpact).flatMap(({ affected }) => affected)) {
+    for (const ref of report.findings.filter(isWorthAThread).flatMap(({ affected }) => affected)) {
       const key = refKey(ref);
       here.add(key);
       const known = objects.get(key);
@@ -361,10 +361,6 @@ function impact(facts: IncidentFacts, w: Writer): readonly string[] {
       : list(lines),
     ...paces(facts, w),
   ];
-}
-
-function isImpact(finding: Finding): boolean {
-  return isTrouble(finding) || finding.verdict === 'progress';
 }
 
 /** When the trouble began is not what anybody saw: it is said what the first sign of it was. */
@@ -604,7 +600,7 @@ function faultsTold(data: Readonly<Record<string, unknown>>): readonly string[] 
 function diagnosisEntries(facts: IncidentFacts): readonly Entry[] {
   return facts.diagnoses.map(({ at, report }) => {
     const roots = report.findings.filter(({ causedBy }) => causedBy === null);
-    const told = roots.filter(isImpact);
+    const told = roots.filter(isWorthAThread);
     const shown = (told.length > 0 ? told : roots).slice(0, 5).map((finding) => code(finding.fault));
     const open = report.unexplained.length + report.unknown.length;
     if (told.length > 0) {
@@ -649,26 +645,12 @@ function planEntries(plan: Plan, w: Writer): readonly Entry[] {
       return {
         at,
         says: {
-          en: en`Step ${no} of plan ${name}, ${what}: ${stepWords[state]}`,
-          zh: zh`计划 ${name} 的第 ${no} 步，${what}：${stepWords[state]}`,
+          en: en`Step ${no} of plan ${name}, ${what}: ${describeStepState(state)}`,
+          zh: zh`计划 ${name} 的第 ${no} 步，${what}：${describeStepState(state)}`,
         },
       };
     });
   return [...votes, ...steps];
-}
-
-const stepWords: Readonly<Record<StepState, Text>> = {
-  PENDING: { en: 'not begun', zh: '未开始' },
-  INTENT: { en: 'being sent', zh: '正在发送' },
-  DONE: { en: 'done', zh: '已完成' },
-  NOOP: { en: 'was done already', zh: '原已完成' },
-  REFUSED: { en: 'refused by the cluster', zh: '被集群拒绝' },
-  UNKNOWN: { en: 'outcome not certain', zh: '结果不确定' },
-  SKIPPED: { en: 'left out', zh: '已跳过' },
-};
-
-function describeWrite({ verb, resource, namespace, name }: Step['write']): string {
-  return `${verb} ${resource} ${namespace === null ? '' : `${namespace}/`}${name}`;
 }
 
 // --- cause
@@ -874,8 +856,8 @@ function stepLine({ no, write, state, at, result }: Step, w: Writer): string {
   const said: Text =
     result === null ? { en: '', zh: '' } : { en: en`: ${w.quote(result)}`, zh: zh`：${w.quote(result)}` };
   return w.say({
-    en: en`Write ${no}: ${what}${uid}, ${stepWords[state]}${when}${said}`,
-    zh: zh`写操作 ${no}：${what}${uid}，${stepWords[state]}${when}${said}`,
+    en: en`Write ${no}: ${what}${uid}, ${describeStepState(state)}${when}${said}`,
+    zh: zh`写操作 ${no}：${what}${uid}，${describeStepState(state)}${when}${said}`,
   });
 }
 

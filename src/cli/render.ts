@@ -3,7 +3,7 @@ import { describeRef } from '../domain/ref.ts';
 import { isClear, isTrouble } from '../domain/report.ts';
 import type { SpokenFinding, SpokenOffer, SpokenReport } from '../domain/spoken.ts';
 import { textIn } from '../domain/text.ts';
-import type { PlannedWrite } from '../domain/write.ts';
+import { describeWrite } from '../domain/write.ts';
 import type { Locale } from '../locales/en.ts';
 import { columnsOf } from './columns.ts';
 
@@ -187,11 +187,6 @@ function offerMarkdown(offer: SpokenOffer, catalogue: Catalogue, t: Locale): str
 function doesOf(offer: SpokenOffer, { remediations }: Catalogue, t: Locale): string {
   const found = remediations.find((remediation) => remediation.id === offer.remediation);
   return found ? textIn(found.doc.does, t.language) : offer.remediation;
-}
-
-/** `patch nodes node-a`, `delete pods shop/db-0`. */
-function describeWrite(write: PlannedWrite): string {
-  return `${write.verb} ${write.resource} ${write.namespace === null ? '' : `${write.namespace}/`}${write.name}`;
 }
 
 function groupUnknown(

@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import type { Incident } from '../domain/incident.ts';
-import { isOver } from '../domain/incident.ts';
+import { type Incident, isOver } from '../domain/incident.ts';
 import type { IncidentFacts, Move } from '../domain/postmortem.ts';
 import { refKey } from '../domain/ref.ts';
 import { hashOf, type Report } from '../domain/report.ts';
@@ -48,8 +47,11 @@ export function lookbackOf(database: Database): Lookback {
           .select(sql<string>`count(*) filter (where state = 'resolved')`.as('ended'))
           .where(isListed)
           .executeTakeFirstOrThrow();
-        const found = await Promise.all(rows.map(async (row) => seenIn(db, incidentOf(row))));
-        return { incidents: found, open: Number(counts.open), ended: Number(counts.ended) };
+        return {
+          incidents: await withSeen(db, rows.map(incidentOf)),
+          open: Number(counts.open),
+          ended: Number(counts.ended),
+        };
       }),
 
     beginPostmortem: (incident, hash, leaseMs) =>
@@ -169,19 +171,22 @@ function shapeOf(report: Report): string {
 type Db = Database['db'];
 
 /** What an ended incident shows in a list is what was found while it lasted. */
-async function seenIn(db: Db, incident: Incident) {
+async function withSeen(db: Db, incidents: readonly Incident[]) {
+  const ended = incidents.filter(({ state, report }) => isOver(state) || report === null).map(({ id }) => id);
   const kept =
-    isOver(incident.state) || incident.report === null
-      ? await db
+    ended.length === 0
+      ? []
+      : await db
           .selectFrom('diagnosis')
-          .select('report')
-          .where('incident', '=', incident.id)
+          .distinctOn('incident')
+          .select(['incident', 'report'])
+          .where('incident', 'in', ended)
           .where(sql<boolean>`(report::json->'findings'->0) is not null`)
+          .orderBy('incident')
           .orderBy('no')
-          .limit(1)
-          .executeTakeFirst()
-      : undefined;
-  return { incident, seen: kept ? reportOf(kept.report) : incident.report };
+          .execute();
+  const seen = new Map(kept.map(({ incident, report }) => [incident, reportOf(report)]));
+  return incidents.map((incident) => ({ incident, seen: seen.get(incident.id) ?? incident.report }));
 }
 
 async function findFacts(db: Db, asked: string): Promise<IncidentFacts | undefined> {

@@ -227,7 +227,8 @@ export function afterDiagnosis(
   };
 }
 
-function isWorthAThread(finding: Finding): boolean {
+/** Whether a finding is something to tell of: trouble, or what Kubernetes is at. */
+export function isWorthAThread(finding: Finding): boolean {
   return isTrouble(finding) || finding.verdict === 'progress';
 }
 

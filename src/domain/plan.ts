@@ -181,6 +181,21 @@ function weightOf(words: string): number {
   return tidy.length + (tidy.match(/\p{Script=Han}/gu)?.length ?? 0);
 }
 
+const stepWords: Readonly<Record<StepState, Text>> = {
+  PENDING: { en: 'not begun', zh: '尚未开始' },
+  INTENT: { en: 'being sent', zh: '正在发送' },
+  DONE: { en: 'done', zh: '已完成' },
+  NOOP: { en: 'was done already', zh: '此前已经完成' },
+  REFUSED: { en: 'refused by the cluster', zh: '被集群拒绝' },
+  UNKNOWN: { en: 'outcome not certain', zh: '结果不确定' },
+  SKIPPED: { en: 'left out', zh: '已略过' },
+};
+
+/** What people read for the state of a step. */
+export function describeStepState(state: StepState): Text {
+  return stepWords[state];
+}
+
 /** The line that people read for a state. */
 export function describeState(state: PlanState): Text {
   switch (state) {

@@ -53,6 +53,11 @@ export interface PlannedWrite {
   readonly body: JsonValue;
 }
 
+/** `delete pods shop/db-0`: what a write does to what. */
+export function describeWrite(write: Pick<PlannedWrite, 'verb' | 'resource' | 'namespace' | 'name'>): string {
+  return `${write.verb} ${write.resource} ${write.namespace === null ? '' : `${write.namespace}/`}${write.name}`;
+}
+
 /** Deletes exactly the object with that uid; another one of the same name is refused by the API server with 409. */
 export function deleteObject(
   target: Target & { readonly uid: string },

@@ -1,7 +1,7 @@
 import { requirementOf } from '../domain/approval.ts';
 import type { Severity } from '../domain/fault.ts';
 import { describeIncidentState, type IncidentState } from '../domain/incident.ts';
-import { describeState, type PlanState, type StepState } from '../domain/plan.ts';
+import { describeState, describeStepState, type PlanState, type StepState } from '../domain/plan.ts';
 import { type DataLoss, type Proof, proofs, type Risk } from '../domain/remediation.ts';
 import { type ScopeRef, scopeInWords } from '../domain/scope.ts';
 import { count, duration, type Language, plural, textIn, en as write } from '../domain/text.ts';
@@ -17,15 +17,6 @@ const severities: Readonly<Record<Severity, string>> = {
   critical: 'Critical',
   warning: 'Warning',
   info: 'For your information',
-};
-const steps: Readonly<Record<StepState, string>> = {
-  PENDING: 'not begun',
-  INTENT: 'being sent',
-  DONE: 'done',
-  NOOP: 'was done already',
-  REFUSED: 'refused by the cluster',
-  UNKNOWN: 'outcome not certain',
-  SKIPPED: 'left out',
 };
 const number = (n: number) => write`${n}`;
 
@@ -62,7 +53,7 @@ export const en = {
   scope: (scope: ScopeRef) => textIn(scopeInWords(scope), language),
   planState: (state: PlanState) => describeState(state).en,
   incidentState: (state: IncidentState) => describeIncidentState(state).en,
-  stepState: (state: StepState) => steps[state],
+  stepState: (state: StepState) => describeStepState(state).en,
   needs: (risk: Risk) => {
     const { people, requesterMay } = requirementOf(risk);
     if (people > 1) return `needs ${number(people)} people, none of them the one who asked`;

@@ -1,7 +1,7 @@
 import { requirementOf } from '../domain/approval.ts';
 import type { Severity } from '../domain/fault.ts';
 import { describeIncidentState } from '../domain/incident.ts';
-import { describeState, type PlanState, type StepState } from '../domain/plan.ts';
+import { describeState, describeStepState, type PlanState } from '../domain/plan.ts';
 import { type DataLoss, proofs, type Risk } from '../domain/remediation.ts';
 import { scopeInWords } from '../domain/scope.ts';
 import { duration, type Language, textIn, zh as write } from '../domain/text.ts';
@@ -16,15 +16,6 @@ const losses: Readonly<Record<DataLoss, string>> = {
 };
 const lossWords: Readonly<Record<DataLoss, string>> = { none: '不会丢失', possible: '可能丢失', certain: '会被销毁' };
 const severities: Readonly<Record<Severity, string>> = { critical: '严重', warning: '警告', info: '供参考' };
-const steps: Readonly<Record<StepState, string>> = {
-  PENDING: '尚未开始',
-  INTENT: '正在发送',
-  DONE: '已完成',
-  NOOP: '此前已经完成',
-  REFUSED: '被集群拒绝',
-  UNKNOWN: '结果不确定',
-  SKIPPED: '已略过',
-};
 const number = (n: number) => write`${n}`;
 const state = (of: PlanState) => describeState(of).zh;
 
@@ -57,7 +48,7 @@ export const zh: Locale = {
   scope: (scope) => textIn(scopeInWords(scope), language),
   planState: state,
   incidentState: (of) => describeIncidentState(of).zh,
-  stepState: (of) => steps[of],
+  stepState: (of) => describeStepState(of).zh,
   needs: (risk) => {
     const { people, requesterMay } = requirementOf(risk);
     if (people > 1) return `需要 ${number(people)} 个人批准，发起者除外`;

@@ -1,9 +1,9 @@
 import type { KnownBlock, ModalView, PlainTextElement } from '@slack/types';
 import type { ApprovalForm } from '../../domain/plan.ts';
 import type { SpokenPlan } from '../../domain/spoken.ts';
+import { describeWrite } from '../../domain/write.ts';
 import type { Locale } from '../../locales/en.ts';
 import { context, input, type Mrkdwn, pack, section } from './blocks.ts';
-import { describeWrite } from './plan.ts';
 import { code, command, date, esc, plain } from './text.ts';
 import { voteWords } from './words.ts';
 

@@ -2,7 +2,7 @@ import type { KnownBlock } from '@slack/types';
 import { absurd } from '../../domain/errors.ts';
 import { isTerminal, type Step } from '../../domain/plan.ts';
 import type { SpokenPlan } from '../../domain/spoken.ts';
-import type { PlannedWrite } from '../../domain/write.ts';
+import { describeWrite } from '../../domain/write.ts';
 import type { Locale } from '../../locales/en.ts';
 import type { ChatMessage } from '../../ports.ts';
 import { actions, button, context, type Mrkdwn, pack, section, within } from './blocks.ts';
@@ -58,11 +58,6 @@ function votes(plan: SpokenPlan, t: Locale): KnownBlock {
     button('approve', t.buttons.approve, plan.id, t.buttons.approveLabel(plan.title), style),
     button('reject', t.buttons.reject, plan.id, t.buttons.rejectLabel(plan.title)),
   ]);
-}
-
-/** `delete pods shop/db-0`: what a write does to what. */
-export function describeWrite(write: PlannedWrite): string {
-  return `${write.verb} ${write.resource} ${write.namespace === null ? '' : `${write.namespace}/`}${write.name}`;
 }
 
 function kindOf(plan: SpokenPlan): 'plan' | 'progress' | 'result' {
