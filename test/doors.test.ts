@@ -6,6 +6,7 @@ import { textIn, verbatim } from '../src/domain/text.ts';
 import { createSurface } from '../src/doors.ts';
 import { noFaults } from '../src/fault-points.ts';
 import { World } from './support/execution.ts';
+import { memberOf } from './support/people.ts';
 
 type DoorDeps = Parameters<typeof createSurface>[0];
 
@@ -22,18 +23,7 @@ function surface(
   } as const;
   const taken: string[] = [];
   const woken: string[] = [];
-  const person = (id: string) =>
-    Promise.resolve({
-      id,
-      teamId: 'T1',
-      name: id,
-      isDeleted: false,
-      isBot: false,
-      isRestricted: id.startsWith('G'),
-      isUltraRestricted: false,
-      isStranger: false,
-      locale: undefined,
-    });
+  const person = (id: string) => Promise.resolve(memberOf(id, { isRestricted: id.startsWith('G') }));
   const deps = {
     store: {
       findPlan: (id: string) => Promise.resolve(id === plan.id ? plan : undefined),

@@ -1,27 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import {
-  languageOf,
-  type Person,
-  quorumOf,
-  requirementOf,
-  whyMayNotApprove,
-  whyNotEligible,
-} from '../../src/domain/approval.ts';
+import { languageOf, quorumOf, requirementOf, whyMayNotApprove, whyNotEligible } from '../../src/domain/approval.ts';
 import type { Vote } from '../../src/domain/plan.ts';
 import type { Risk } from '../../src/domain/remediation.ts';
 import { verbatim } from '../../src/domain/text.ts';
+import { memberOf } from '../support/people.ts';
 
-const member: Person = {
-  id: 'U1',
-  teamId: 'T1',
-  name: 'sam',
-  isDeleted: false,
-  isBot: false,
-  isRestricted: false,
-  isUltraRestricted: false,
-  isStranger: false,
-  locale: 'en-US',
-};
+const member = memberOf('U1', { name: 'sam', locale: 'en-US' });
 
 function vote(user: string, decision: Vote['decision'] = 'approve', digest = 'sha256:a'): Vote {
   return { user, decision, digest, proofs: {}, reason: null, at: '2026-11-30T12:00:00Z' };

@@ -6,6 +6,7 @@ import type { IncidentFacts } from '../../src/domain/postmortem.ts';
 import { verbatim } from '../../src/domain/text.ts';
 import { facts, incident } from '../postmortem/sample.ts';
 import { recordingLog } from '../slack/support/samples.ts';
+import { memberOf } from '../support/people.ts';
 
 const signal = new AbortController().signal;
 
@@ -47,19 +48,7 @@ class Town {
       },
       chat: {
         identity: () => Promise.resolve({ teamId: 'T1', botUserId: 'U0BOT', url: 'https://acme.slack.com/' }),
-        person: (id) =>
-          Promise.resolve({
-            id,
-            teamId: 'T1',
-            name: 'sam',
-            isDeleted: false,
-            isBot: false,
-            isRestricted: false,
-            isUltraRestricted: false,
-            isStranger: false,
-            locale: 'en-US',
-            ...this.person,
-          }),
+        person: (id) => Promise.resolve(memberOf(id, { name: 'sam', locale: 'en-US', ...this.person })),
         sendFile: () => this.send(),
         shareFile: async ({ id, comment }, { channel, thread }) => {
           this.shared.push(`${id} ${channel} ${thread} ${comment}`);

@@ -30,6 +30,7 @@ import { resourceOfRaw } from '../../src/kube/parse.ts';
 import type { ClusterAccess, ClusterWriter, Fence, WriteResult } from '../../src/ports.ts';
 import type { ExecutionStore, RemediateDeps } from '../../src/remediate.ts';
 import { toCluster } from './fixture.ts';
+import { memberOf } from './people.ts';
 import { storedPlan } from './stored.ts';
 
 /** Thrown by a fault point: the process is gone, whatever it was doing. */
@@ -378,18 +379,7 @@ export function crashAt(point: FaultPoint, n = 1): FaultHook {
 }
 
 function personOf(user: string) {
-  const isGuest = user.startsWith('G');
-  return {
-    id: user,
-    teamId: 'T1',
-    name: user,
-    isDeleted: false,
-    isBot: false,
-    isRestricted: isGuest,
-    isUltraRestricted: false,
-    isStranger: false,
-    locale: undefined,
-  };
+  return memberOf(user, { isRestricted: user.startsWith('G') });
 }
 
 /** A remediation of the catalogue in the state of a fixture. */
