@@ -9,10 +9,12 @@ import { now } from './moves.ts';
 import { noteRush } from './noise.ts';
 import { cleanJson, cleanText } from './text.ts';
 
-type Alerts = Pick<Store, 'takeAlerts' | 'foldAlerts' | 'alertsOfIncident' | 'firingOf' | 'firingAlerts'>;
+type Alerts = Pick<Store, 'takeAlerts' | 'foldAlerts' | 'purge' | 'alertsOfIncident' | 'firingOf' | 'firingAlerts'>;
 
 /** Any number will do, as long as nobody else takes it in this database. */
 const FOLD_LOCK = 7_205_003;
+/** Deliveries that one statement removes. */
+const PURGED_AT_ONCE = 5000;
 
 const body = z.array(alertEntry);
 const texts = z.record(z.string(), z.string());
@@ -92,6 +94,19 @@ export function alertsOf(database: Database): Alerts {
           values: numbers.parse(JSON.parse(measured)),
           startsAt: starts_at.toISOString(),
         }));
+      }),
+
+    purge: ({ deliveriesAfterMs }) =>
+      database.ask(async (db) => {
+        const { rows } = await sql<{ n: number }>`
+          with gone as (
+            delete from delivery where id in (
+              select id from delivery
+              where done_at < clock_timestamp() - ${deliveriesAfterMs}::double precision * interval '1 millisecond'
+              order by done_at limit ${PURGED_AT_ONCE} for update skip locked)
+            returning 1)
+          select count(*)::integer as n from gone`.execute(db);
+        return rows[0]?.n ?? 0;
       }),
 
     firingOf: (incident) =>

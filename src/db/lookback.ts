@@ -10,20 +10,15 @@ import { fromNow, now } from './moves.ts';
 import { incidentOf, loadPlans, reportOf, scopeOf, selectIncidents } from './rows.ts';
 import { cleanJson } from './text.ts';
 
-type Lookback = Pick<
-  Store,
-  'incidentFacts' | 'listRecent' | 'beginPostmortem' | 'sharePostmortem' | 'endPostmortem' | 'purge'
->;
+type Lookback = Pick<Store, 'incidentFacts' | 'listRecent' | 'beginPostmortem' | 'sharePostmortem' | 'endPostmortem'>;
 
 const MOST_MOVES = 4000;
 const MOST_ALERTS = 500;
 const MOST_DIAGNOSES = 500;
 /** An incident that joined one which joined one …: never so many in truth. */
 const MOST_HOPS = 20;
-/** Deliveries that one statement removes. */
-const PURGED_AT_ONCE = 5000;
 
-/** What is left to know of incidents once they are over, and what need not be kept. */
+/** What is left to know of incidents once they are over. */
 export function lookbackOf(database: Database): Lookback {
   return {
     incidentFacts: (id) => database.ask((db) => findFacts(db, id)),
@@ -105,19 +100,6 @@ export function lookbackOf(database: Database): Lookback {
           return;
         }
         await tx.db.deleteFrom('postmortem').where('incident', '=', incident).where('hash', '=', hash).execute();
-      }),
-
-    purge: ({ deliveriesAfterMs }) =>
-      database.ask(async (db) => {
-        const { rows } = await sql<{ n: number }>`
-          with gone as (
-            delete from delivery where id in (
-              select id from delivery
-              where done_at < clock_timestamp() - ${deliveriesAfterMs}::double precision * interval '1 millisecond'
-              order by done_at limit ${PURGED_AT_ONCE} for update skip locked)
-            returning 1)
-          select count(*)::integer as n from gone`.execute(db);
-        return rows[0]?.n ?? 0;
       }),
   };
 }
