@@ -7,7 +7,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../../../src/db/embedded.t
 import { openStore } from '../../../src/db/store.ts';
 import type { AuditRow } from '../../../src/domain/audit.ts';
 import { Transient } from '../../../src/domain/errors.ts';
-import type { Incident } from '../../../src/domain/incident.ts';
+import { type Incident, isOver } from '../../../src/domain/incident.ts';
 import { approvalFormOf, isTerminal, needsModal, type Plan } from '../../../src/domain/plan.ts';
 import type { Proof } from '../../../src/domain/remediation.ts';
 import type { Report } from '../../../src/domain/report.ts';
@@ -131,8 +131,13 @@ export class House {
     return this.#answered(incident.cluster, (now) => now.id === incident.id && now.answered > answered);
   }
 
-  plansOf(incident: Incident): Promise<readonly Plan[]> {
-    return this.store.plansOfIncident(incident.id);
+  /** Its plans, once no diagnosis of it is due: one that replaces a plan asks for one that brings the next. */
+  async plansOf({ id }: Incident): Promise<readonly Plan[]> {
+    await this.#until(`the diagnosis of ${id} that is due`, async () => {
+      const now = await this.store.findIncident(id);
+      return now && (isOver(now.state) || now.answered >= now.diagnoses) ? now : undefined;
+    });
+    return this.store.plansOfIncident(id);
   }
 
   /** As many people as the plan needs click on Approve and say in the form what it asks for. */
